@@ -1,0 +1,143 @@
+"""Feature extraction module: any timm CNN (or BagNet-77) with one tap for the location module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import lru_cache, partial
+from typing import Any
+
+import timm
+import torch
+from timm.layers import DropPath
+from timm.models import EfficientNet
+from timm.models._efficientnet_builder import decode_arch_def, round_channels
+from torch import Tensor, nn
+
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+from tnet_core.modules.bagnet import BagNet77
+from tnet_core.modules.location_map import LocationMap, choose_location_map
+from tnet_core.modules.receptive_field import block_maps
+
+# Per call and per thread, so that one model can serve several requests at once.
+_tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
+
+_EFFICIENTNET_STAGES = [
+    ["ds_r1_k3_s1_e1_c16_se0.25"], ["ir_r2_k3_s2_e6_c24_se0.25"], ["ir_r2_k5_s2_e6_c40_se0.25"],
+    ["ir_r3_k3_s2_e6_c80_se0.25"], ["ir_r3_k5_s1_e6_c112_se0.25"], ["ir_r4_k5_s2_e6_c192_se0.25"],
+    ["ir_r1_k3_s1_e6_c320_se0.25"],
+]  # fmt: skip
+
+
+def _tap(_: nn.Module, __: Any, output: Tensor) -> None:
+    collected = _tapped.get()
+    if collected is not None:
+        collected.append(output)
+
+
+class FeatureExtractionModule(nn.Module):
+    """Image at base resolution -> (location map F, feature vector V)."""
+
+    mean: Tensor
+    std: Tensor
+    rows: Tensor
+
+    def __init__(self, config: TNetConfig) -> None:
+        super().__init__()
+        self.body = _build_body(config)
+        self.num_features: int = self.body.num_features  # type: ignore[assignment]
+        self.tap: LocationMap | None = None
+        if not config.is_baseline:
+            self.tap = location_map(config)
+            self.body.get_submodule(self.tap.block).register_forward_hook(_tap)
+            self.register_buffer("rows", torch.tensor(self.tap.rows), persistent=False)
+        self.dropout = nn.Dropout(config.dropout if config.dropout_at == "features" else 0.0)
+        # The official input range needs no further arithmetic; other backbones bring their own.
+        self.normalise = config.mean != (0.5,) * 3 or config.std != (0.5,) * 3
+        self.register_buffer("mean", torch.tensor(config.mean).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(config.std).view(1, 3, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
+        """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, V (B, D)."""
+        if self.normalise:
+            images = ((images + 1) / 2 - self.mean) / self.std
+        collected: list[Tensor] = []
+        token = _tapped.set(collected)
+        try:
+            vector = self.body(images)  # (B, D)
+        finally:
+            _tapped.reset(token)
+        if self.tap is None:
+            return None, self.dropout(vector)
+        sliced = collected[0].index_select(2, self.rows).index_select(3, self.rows)  # (B, c, n, n)
+        return sliced, self.dropout(vector)
+
+
+@lru_cache(maxsize=256)
+def location_map(config: TNetConfig) -> LocationMap:
+    """Which map of the configured backbone feeds the location module (shapes only, no weights)."""
+    with torch.device("meta"):
+        body = _build_body(config).eval()
+    try:
+        blocks = block_maps(body, config.base_resolution)
+    except RuntimeError as error:
+        first_line = (str(error).splitlines() or [""])[0]
+        raise TNetError(
+            f"Backbone '{config.backbone}' cannot process images of {config.base_resolution} px: {first_line}."
+        ) from None
+    return choose_location_map(config, blocks)
+
+
+def _build_body(config: TNetConfig) -> nn.Module:
+    """The backbone with its pooling but without its classifier."""
+    if config.backbone == "bagnet77":
+        return BagNet77()
+    body = _scaled_efficientnet(config) if config.backbone_scale is not None else _timm_body(config)
+    if config.bn_momentum is not None:
+        for module in body.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.momentum = config.bn_momentum
+    if isinstance(body, EfficientNet):
+        _set_official_drop_path(body, config.drop_path)
+    return body
+
+
+def _timm_body(config: TNetConfig) -> nn.Module:
+    if config.backbone not in timm.list_models(config.backbone):
+        near = timm.list_models(f"*{config.backbone.strip('*')[:12]}*")[:3]
+        hint = f" (similar: {', '.join(near)})" if near else ""
+        raise TNetError(f"'{config.backbone}' is neither 'bagnet77' nor a backbone that timm knows{hint}.")
+    create: Callable[..., nn.Module] = partial(timm.create_model, config.backbone, pretrained=False, num_classes=0)
+    if config.drop_path == 0:
+        return create()
+    try:
+        return create(drop_path_rate=config.drop_path)
+    except TypeError:
+        raise TNetError(f"Backbone '{config.backbone}' has no stochastic depth; set 'drop_path' to 0.") from None
+
+
+def _scaled_efficientnet(config: TNetConfig) -> EfficientNet:
+    """An EfficientNet of free width and depth, with TensorFlow's padding and batch-norm epsilon."""
+    if not config.backbone.startswith("tf_efficientnet_b"):
+        raise TNetError("'backbone_scale' applies to the tf_efficientnet_b* backbones only.")
+    assert config.backbone_scale is not None
+    width, depth = config.backbone_scale
+    round_width = partial(round_channels, multiplier=width)
+    return EfficientNet(
+        block_args=decode_arch_def(_EFFICIENTNET_STAGES, depth),
+        num_classes=0,
+        num_features=round_width(1280),
+        round_chs_fn=round_width,
+        pad_type="same",
+        act_layer=nn.SiLU,
+        norm_layer=partial(nn.BatchNorm2d, eps=1e-3),
+    )
+
+
+def _set_official_drop_path(body: EfficientNet, rate: float) -> None:
+    """Block b = 1..N drops with rate * b / N (the official code counts from 1, timm from 0)."""
+    blocks = [block for stage in body.blocks for block in stage]
+    for b, block in enumerate(blocks, start=1):
+        if getattr(block, "has_skip", False):
+            block.drop_path = DropPath(rate * b / len(blocks)) if rate else nn.Identity()

@@ -1,0 +1,41 @@
+"""Positional encoding module: tells a feature vector where, and at which scale, it was seen."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def positional_encoding(positions: Tensor, length: int) -> Tensor:
+    """(B, 3) integer positions (y, x, scale) -> (B, length).
+
+    K = length // 6 frequencies 100^(-t / (K - 1)); sine and cosine of y, x and scale, then zeros.
+    The paper counts one frequency more and puts x first; this is what the official code does.
+    """
+    count = length // 6
+    steps = torch.arange(count, device=positions.device, dtype=torch.float32)
+    frequencies = 100.0 ** (-steps / max(count - 1, 1))  # (K,)
+    angles = positions.to(torch.float32).unsqueeze(2) * frequencies  # (B, 3, K)
+    waves = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)  # (B, 6K): sin y, cos y, sin x, …
+    return F.pad(waves, (0, length - waves.shape[1]))
+
+
+class PositionalEncodingModule(nn.Module):
+    """V' from V and a position; `kind` is the configuration's `positional`."""
+
+    def __init__(self, kind: str, num_features: int) -> None:
+        super().__init__()
+        self.kind = kind
+        self.length = num_features if kind == "concat" else num_features // 4
+        inputs = num_features + self.length if kind == "concat" else self.length
+        self.linear = nn.Linear(inputs, num_features)
+
+    def forward(self, vectors: Tensor, positions: Tensor) -> Tensor:
+        """V (B, D), positions (B, 3) as (y, x, scale) -> V' (B, D)."""
+        encoding = positional_encoding(positions, self.length).to(vectors.dtype)
+        if self.kind == "concat":
+            return self.linear(torch.cat([vectors, encoding], dim=1))
+        moved = vectors + self.linear(encoding)
+        # Without the activation, and zero at the start, a pretrained classifier works unchanged.
+        return F.silu(moved) if self.kind == "silu" else moved

@@ -1,0 +1,93 @@
+"""Policies: plain callables that rank the cells of a grid.
+
+A policy gets a `Distribution` (with the network's own logits) and returns cell indices, most wanted
+first; the traversal takes as many as the budget allows. Because a ranking does not depend on the
+budget, the looks of a small budget are always the first looks of a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+from tnet_core.records import Distribution
+
+Policy = Callable[[Distribution], Sequence[int]]
+
+
+def learned(grid: Distribution) -> Sequence[int]:
+    """The network's own choice: descending logit, ties to the lower index."""
+    return np.argsort(-grid.logits.ravel(), kind="stable").tolist()
+
+
+def raster(grid: Distribution) -> Sequence[int]:
+    """Left to right, top to bottom."""
+    return range(grid.cells)
+
+
+def centre(grid: Distribution) -> Sequence[int]:
+    """From the middle outwards, ties to the lower index."""
+    n = grid.logits.shape[0]
+    line = np.arange(n) - (n - 1) / 2
+    distance = line[:, None] ** 2 + line[None, :] ** 2
+    return np.argsort(distance.ravel(), kind="stable").tolist()
+
+
+def random(seed: int = 0) -> Policy:
+    """A seeded shuffle, the same for the same grid whatever was visited before."""
+
+    def choose(grid: Distribution) -> Sequence[int]:
+        generator = np.random.default_rng([seed, len(grid.path), *grid.path])
+        return generator.permutation(grid.cells).tolist()
+
+    choose.__name__ = f"random:{seed}"
+    return choose
+
+
+def cells(chosen: Sequence[int] | Mapping[tuple[int, ...], Sequence[int]]) -> Policy:
+    """An explicit list of cells of the first grid, or {path of a grid: cells} for several.
+
+    The path of a grid is the tuple of cells that leads to it: () for the thumbnail's.
+    """
+    table = dict(chosen) if isinstance(chosen, Mapping) else {(): list(chosen)}
+
+    def choose(grid: Distribution) -> Sequence[int]:
+        return list(table.get(grid.path, []))
+
+    choose.__name__ = "cells"
+    return choose
+
+
+_NAMED: dict[str, Policy] = {"learned": learned, "raster": raster, "centre": centre}
+
+
+def resolve(policy: Any) -> tuple[str, Policy]:
+    """(name, callable) from a name ("learned", "random", "random:7", "centre", "raster"), cells or a callable."""
+    if isinstance(policy, str):
+        if policy in _NAMED:
+            return policy, _NAMED[policy]
+        name, _, seed = policy.partition(":")
+        if name == "random" and (seed.isdecimal() or policy == "random") and len(seed) < 10:
+            number = int(seed or 0)
+            return f"random:{number}", random(number)
+        known = ", ".join([*_NAMED, "random", "random:SEED"])
+        raise TNetError(f"There is no policy {policy!r:.60}; known are {known}, or give a list of cells.")
+    if callable(policy):
+        return getattr(policy, "__name__", type(policy).__name__), policy
+    if isinstance(policy, (list, tuple, Mapping, np.ndarray)):
+        return "cells", cells(policy if isinstance(policy, Mapping) else list(policy))
+    raise TNetError(f"A policy must be a name, a list of cells or a callable, not {type(policy).__name__}.")
+
+
+def ranked(policy: Policy, name: str, grid: Distribution) -> list[int]:
+    """Ask a policy and check its answer: distinct cells of the grid."""
+    answer = [int(cell) for cell in policy(grid)]
+    if len(set(answer)) != len(answer):
+        raise TNetError(f"The policy '{name}' names a cell twice in one grid.")
+    bad = [cell for cell in answer if not 0 <= cell < grid.cells]
+    if bad:
+        raise TNetError(f"The policy '{name}' names cell {bad[0]}, but the grid has cells 0…{grid.cells - 1}.")
+    return answer

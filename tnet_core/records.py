@@ -1,0 +1,115 @@
+"""The small frozen records a `Trace` consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Location:
+    """One look. The thumbnail is not a look."""
+
+    level: int  # 2 for looks at the whole image's grid, 3 for looks inside those, …
+    index: int  # cell in its grid, row-major from 0
+    parent: int | None  # position in `Trace.locations` of the look it was taken inside; None: the thumbnail
+    box: tuple[float, float, float, float]  # x0, y0, x1, y1, normalised to the full image, clipped to it
+    pixels: tuple[int, int, int, int]  # y, x, h, w in the sampling frame, unclipped (official numbers)
+    logit: float  # unit-length logit of the cell
+    prob: float  # its probability, nearly flat by construction
+    rank: int  # 1 for the network's first choice in this grid, whatever the policy took
+    lift: float  # probability over uniform: prob * cells
+    path: tuple[int, ...]  # cell indices from the thumbnail down to this look
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """What the location module said about one grid."""
+
+    level: int  # of the image that was divided: 1 for the thumbnail
+    parent: int | None  # position in `Trace.locations` of that image; None: the thumbnail
+    path: tuple[int, ...]  # cell indices from the thumbnail down to that image
+    logits: np.ndarray  # (n, n) float32, unit length
+    probabilities: np.ndarray  # (n, n) float32
+
+    @property
+    def cells(self) -> int:
+        return self.logits.size
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """(n, n) int: 1 for the highest logit, ties to the lower index."""
+        order = np.argsort(-self.logits.ravel(), kind="stable")
+        ranks = np.empty(self.cells, dtype=np.int64)
+        ranks[order] = np.arange(1, self.cells + 1)
+        return ranks.reshape(self.logits.shape)
+
+    @property
+    def lift(self) -> np.ndarray:
+        """(n, n) probability over uniform."""
+        return self.probabilities * self.cells
+
+
+@dataclass(frozen=True)
+class ImageInfo:
+    """Which image it was; never its pixels."""
+
+    sha256: str
+    hashed: str  # what the hash is of: "file" or "pixels"
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall time of the run, thumbnail first, and the process's peak memory during it."""
+
+    seconds: tuple[float, ...]
+    peak_memory: int  # bytes; 0 where the system does not tell
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a traversal: what was looked at and what it changed."""
+
+    number: int  # 0 for the thumbnail, k for the k-th look
+    location: Location | None  # None for the thumbnail
+    crop: np.ndarray = field(repr=False)  # (b, b, 3) uint8, what the network saw
+    distribution: Distribution | None = field(repr=False)  # the grid this look opens, if any
+    logits: np.ndarray = field(repr=False)  # (classes,) after this step
+    change: np.ndarray | None = field(repr=False)  # (classes,) logits gained; None for the thumbnail
+    weights: np.ndarray = field(repr=False)  # context first
+    seconds: float
+
+    @property
+    def prediction(self) -> int:
+        return int(self.logits.argmax())
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Exact signed shares of one logit (or of a logit difference)."""
+
+    cls: int
+    versus: int | None
+    looks: tuple[int | None, ...]  # None for the context, else positions in `Trace.locations`
+    values: np.ndarray  # one per entry of `looks`, float64
+    bias: float
+
+    @property
+    def total(self) -> float:
+        """The logit (difference) that values and bias add up to."""
+        return float(self.values.sum() + self.bias)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a set of looks costs."""
+
+    flops: int  # conv + dense multiplications, as the paper counts
+    parameters: int
+    pixels_read: int  # source pixels fetched, thumbnail included
+    coverage: dict[int, float]  # level -> share of the image inside the union of its boxes
+    seconds: float  # wall time of the run that took these looks
+    peak_memory: int  # bytes, of the process during the run; 0 where unknown

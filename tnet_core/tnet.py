@@ -1,0 +1,187 @@
+"""TNet: the modules put together, and the batched forward that training and evaluation use.
+
+Step-by-step processing of one image lives in `tnet_core.traversal`; both call `look`, `locate` and
+`weights` below, so there is one model and two ways to drive it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tnet_core.budget import check_budget
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+from tnet_core.grid import official_axis
+from tnet_core.modules.classification import ClassificationModule
+from tnet_core.modules.features import FeatureExtractionModule
+from tnet_core.modules.location import LOG_EPSILON, ContextLocationModule, LocationModule, normalise_logits, top_k
+from tnet_core.modules.positional import PositionalEncodingModule
+from tnet_core.modules.weighting import FeatureWeightingModule
+
+Select = Callable[[Tensor, int], Tensor]  # probabilities (B, n * n), k -> distinct cells (B, k)
+
+
+@dataclass(frozen=True)
+class LookOutput:
+    """What the backbone made of a batch of images at base resolution."""
+
+    map: Tensor | None  # F (B, c, n, n): input of the location module
+    vector: Tensor  # V (B, D): before the positional module
+    feature: Tensor  # V' (B, D): after it
+
+
+@dataclass(frozen=True)
+class TrainOutput:
+    """One batched traversal of B images with n_l looks at level l (n_1 = 1), N in all.
+
+    Rows are image-major, then parent-major, cells in raster order, as in the official code.
+    """
+
+    logits: Tensor  # (B, classes) joint prediction
+    feature_logits: list[Tensor]  # per level 1..L: (B * n_l, classes) prediction of each feature alone
+    log_probs: list[Tensor]  # per level 2..L: (B * n_l,) log-probability of each chosen cell
+    sequence_log_prob: Tensor  # (B,) sum over all chosen cells
+    representation: Tensor  # (B, D) aggregated vector, before the classifier's dropout
+    features: Tensor  # (B, N, D) V' of all looks, thumbnail first
+    weights: Tensor  # (B, N)
+    location_logits: list[Tensor]  # per level 1..L-1: (B * n_l, n * n), unit length
+    selected: list[Tensor]  # per level 1..L-1: (B * n_l, k) chosen cells, raster order
+
+
+class TNet(nn.Module):
+    """A Traversal Network, or a plain classifier when the configuration is a baseline.
+
+    `class_names` belongs to the weights, not to the architecture: it comes with a checkpoint.
+    """
+
+    reward_baseline: Tensor
+
+    def __init__(self, config: TNetConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.class_names: tuple[str, ...] = ()
+        self.source = "untrained"  # where the weights come from; shown to users and stored in traces
+        self.features = FeatureExtractionModule(config)
+        width = self.features.num_features
+        at_classifier = config.dropout if config.dropout_at == "classifier" else 0.0
+        self.classifier = ClassificationModule(width, config.num_classes, at_classifier)
+        self.positional = PositionalEncodingModule(config.positional, width) if config.positional != "none" else None
+        self.location: LocationModule | ContextLocationModule | None = None
+        if self.features.tap is not None:
+            kind = ContextLocationModule if config.location == "context" else LocationModule
+            self.location = kind(self.features.tap.channels, width)
+            # Moving average of the reward (REINFORCE baseline); part of the checkpoint.
+            self.register_buffer("reward_baseline", torch.tensor(0.5))
+        self.weighting = FeatureWeightingModule(width) if config.weighting else None
+
+    @property
+    def device(self) -> torch.device:
+        return self.classifier.linear.weight.device
+
+    def look(self, images: Tensor, positions: Tensor) -> LookOutput:
+        """Backbone and positional module: images (B, 3, b, b) in [-1, 1], positions (B, 3)."""
+        location_map, vector = self.features(images)
+        feature = vector if self.positional is None else self.positional(vector, positions)
+        return LookOutput(location_map, vector, feature)
+
+    def locate(self, looked: LookOutput) -> Tensor:
+        """Unit-length location logits (B, n * n). No gradient reaches the backbone from here."""
+        if self.location is None or looked.map is None:
+            raise TNetError("This model is a baseline without a location module: it takes no looks.")
+        return normalise_logits(self.location(looked.map.detach(), looked.vector.detach()).float())
+
+    def weights(self, features: Tensor) -> Tensor:
+        """Weights of the average over all looks: V' (B, N, D) -> (B, N), rows sum to 1."""
+        if self.weighting is None:
+            batch, count, _ = features.shape
+            return features.new_full((batch, count), 1.0 / count)
+        return self.weighting(features)
+
+    def forward(self, images: Tensor, budget: Sequence[int] | None = None) -> Tensor:
+        """Joint logits (B, classes); see `forward_train`."""
+        return self.forward_train(images, budget).logits
+
+    def forward_train(
+        self, images: Tensor, budget: Sequence[int] | None = None, *, select: Select = top_k
+    ) -> TrainOutput:
+        """Traverse a batch: images (B, 3, S, S) in [-1, 1], looks per grid for each level below the first.
+
+        One backbone call per level, so batch norm sees each level on its own in training, as in the
+        official code. `select` replaces the official top-k choice (exploration, other policies).
+        """
+        if images.ndim != 4 or images.shape[1] != 3:
+            raise TNetError(f"A batch of images must be (B, 3, S, S), not {tuple(images.shape)}.")
+        looks_per_grid = check_budget(self.config, budget, None)
+        batch = images.shape[0]
+        level_images, positions = images, images.new_zeros((batch, 3), dtype=torch.long)
+        features, location_logits, selected, log_probs = [], [], [], []
+        for depth in range(len(looks_per_grid) + 1):
+            if level_images.shape[0] == 0:  # a budget of 0: nothing was chosen above
+                features.append(features[0].new_zeros((batch, 0, features[0].shape[2])))
+                continue
+            looked = self.look(self._to_base(level_images), positions)
+            features.append(looked.feature.view(batch, -1, looked.feature.shape[1]))  # (B, n_l, D)
+            if depth == len(looks_per_grid):
+                break
+            unit = self.locate(looked)  # (B * n_l, n * n)
+            probabilities = unit.softmax(1)
+            cells = select(probabilities, looks_per_grid[depth])  # (B * n_l, k)
+            location_logits.append(unit)
+            selected.append(cells)
+            log_probs.append((probabilities.gather(1, cells) + LOG_EPSILON).log().flatten())
+            level_images, positions = self._descend(level_images, positions, cells)
+        return self._conclude(features, location_logits, selected, log_probs)
+
+    def _conclude(
+        self,
+        features: list[Tensor],
+        location_logits: list[Tensor],
+        selected: list[Tensor],
+        log_probs: list[Tensor],
+    ) -> TrainOutput:
+        stacked = torch.cat(features, dim=1)  # (B, N, D)
+        batch = stacked.shape[0]
+        weights = self.weights(stacked)
+        representation = (weights.unsqueeze(2) * stacked).sum(1)  # (B, D)
+        sequence = stacked.new_zeros(batch)
+        for level in log_probs:
+            sequence = sequence + level.view(batch, -1).sum(1)
+        return TrainOutput(
+            logits=self.classifier(representation),
+            feature_logits=[self.classifier(level.flatten(0, 1)) for level in features],
+            log_probs=log_probs,
+            sequence_log_prob=sequence,
+            representation=representation,
+            features=stacked,
+            weights=weights,
+            location_logits=location_logits,
+            selected=selected,
+        )
+
+    def _to_base(self, images: Tensor) -> Tensor:
+        base = self.config.base_resolution
+        if images.shape[2:] == (base, base):
+            return images
+        return F.interpolate(images, (base, base), mode="bilinear", align_corners=False, antialias=False)
+
+    def _descend(self, images: Tensor, positions: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """Cut the chosen cells out of the current images: (B, 3, h, w), (B, 3), (B, k) -> next level.
+
+        Only chosen cells are copied; the official code cuts all n * n of them first.
+        """
+        n, fraction = self.config.grid, self.config.cell_fraction
+        rows, cols = (official_axis(side, n, fraction) for side in images.shape[2:])
+        padded = F.pad(images, (cols.pad_before, cols.pad_after, rows.pad_before, rows.pad_after))
+        # A view (B, 3, n, n, cell, cell); indexing copies what was asked for.
+        windows = padded.unfold(2, rows.cell, rows.stride).unfold(3, cols.cell, cols.stride)
+        parents = torch.arange(images.shape[0], device=images.device).repeat_interleave(cells.shape[1])
+        r, c = cells.flatten() // n, cells.flatten() % n
+        crops = windows[parents, :, r, c]  # (B * k, 3, cell, cell)
+        above = positions[parents]
+        below = torch.stack([n * above[:, 0] + r, n * above[:, 1] + c, above[:, 2] + 1], dim=1)
+        return crops, below
