@@ -1,0 +1,45 @@
+"""TNet ("Hard-Attention for Scalable Image Classification", NeurIPS 2021) in PyTorch.
+
+    import tnet_core as tn
+
+    model = tn.build(tn.preset("cub-b0"))            # or tn.load("folder")
+    trace = tn.traverse(model, "bird.jpg", budget=(5,))
+    trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
+"""
+
+from tnet_core import explain, official, policies
+from tnet_core.build import build, default_device
+from tnet_core.config import TNetConfig
+from tnet_core.cost import count_parameters, flops
+from tnet_core.errors import TNetError
+from tnet_core.images import ImageSource
+from tnet_core.presets import preset, presets
+from tnet_core.records import Contributions, Cost, Distribution, Location, Step
+from tnet_core.tnet import TNet, TrainOutput
+from tnet_core.trace import Trace
+from tnet_core.traversal import Traversal, traverse
+
+__all__ = [
+    "Contributions",
+    "Cost",
+    "Distribution",
+    "ImageSource",
+    "Location",
+    "Step",
+    "TNet",
+    "TNetConfig",
+    "TNetError",
+    "Trace",
+    "TrainOutput",
+    "Traversal",
+    "build",
+    "count_parameters",
+    "default_device",
+    "explain",
+    "flops",
+    "official",
+    "policies",
+    "preset",
+    "presets",
+    "traverse",
+]

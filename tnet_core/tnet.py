@@ -66,6 +66,7 @@ class TNet(nn.Module):
         self.config = config
         self.class_names: tuple[str, ...] = ()
         self.source = "untrained"  # where the weights come from; shown to users and stored in traces
+        self.card: object | None = None  # tnet_core.checkpoints.CheckpointCard of a loaded checkpoint
         self.features = FeatureExtractionModule(config)
         width = self.features.num_features
         at_classifier = config.dropout if config.dropout_at == "classifier" else 0.0

@@ -1,0 +1,105 @@
+"""Re-aggregation: any subset of cached feature vectors to weights and logits, without a backbone.
+
+The decision is exactly additive, logits = bias + sum_i w_i (W v'_i), so the class projections of
+every look are computed once and each subset costs a few small matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+
+from tnet_core.errors import TNetError
+from tnet_core.modules.weighting import FeatureWeightingModule
+
+_CHUNK = 1024  # subsets weighed at once
+
+
+class Aggregator:
+    """Feature vectors of one image (thumbnail first) and how to average them.
+
+    `weighting` is the model's module; without it weights come from `table` (a trace read from a
+    file) or are uniform (`uniform=True`).
+    """
+
+    def __init__(
+        self,
+        features: np.ndarray,  # (N, D) float32
+        projections: np.ndarray,  # (N, classes) float32, without bias
+        bias: np.ndarray,  # (classes,) float32
+        *,
+        uniform: bool,
+        weighting: FeatureWeightingModule | None = None,
+        table: Mapping[tuple[int, ...], np.ndarray] | None = None,
+    ) -> None:
+        self.features = features
+        self.projections = projections
+        self.bias = bias
+        self.uniform = uniform
+        self.weighting = weighting
+        self._table = dict(table or {})  # set of rows (increasing) -> their weights
+
+    @property
+    def count(self) -> int:
+        return self.features.shape[0]
+
+    def weights(self, rows: tuple[int, ...]) -> np.ndarray:
+        """Weights of a set of rows of `features`, in the order given; float32, sum 1."""
+        if not rows:
+            raise TNetError("Nothing is selected: keep the context or at least one look.")
+        if self.uniform:
+            return np.full(len(rows), 1.0 / len(rows), dtype=np.float32)
+        key = tuple(sorted(rows))
+        if key not in self._table:
+            masks = np.zeros((1, self.count), dtype=bool)
+            masks[0, list(key)] = True
+            self._table[key] = self.many_weights(masks)[0, list(key)]
+        at = {row: i for i, row in enumerate(key)}
+        return self._table[key][[at[row] for row in rows]]
+
+    def many_weights(self, masks: np.ndarray) -> np.ndarray:
+        """Weights of many subsets: masks (S, N) bool -> (S, N) float32, zero outside; empty rows stay zero."""
+        result = np.zeros(masks.shape, dtype=np.float32)
+        filled = masks.any(1)
+        if self.uniform:
+            result[filled] = masks[filled] / masks[filled].sum(1, keepdims=True)
+            return result
+        if self.weighting is None:
+            raise TNetError(
+                "This trace was read from a file, which holds the weights of prefixes and budgets only; "
+                "call attach(model) to ask for other subsets."
+            )
+        device = self.weighting.output.weight.device
+        features = torch.from_numpy(self.features).to(device)
+        chosen = np.flatnonzero(filled)
+        with torch.inference_mode():
+            for start in range(0, len(chosen), _CHUNK):
+                part = chosen[start : start + _CHUNK]
+                weights = self.weighting.for_subsets(features, torch.from_numpy(masks[part]).to(device))
+                result[part] = weights.float().cpu().numpy()
+        return result
+
+    def prepare(self, sets: Iterable[tuple[int, ...]]) -> None:
+        """Compute the weights of several sets of rows in one go."""
+        missing = [key for key in {tuple(sorted(s)) for s in sets} if key and key not in self._table]
+        if self.uniform or not missing:
+            return
+        masks = np.zeros((len(missing), self.count), dtype=bool)
+        for i, key in enumerate(missing):
+            masks[i, list(key)] = True
+        for key, row in zip(missing, self.many_weights(masks), strict=True):
+            self._table[key] = row[list(key)]
+
+    def logits(self, rows: tuple[int, ...]) -> np.ndarray:
+        """(classes,) float32. Sums run in double precision, so that contributions add up exactly."""
+        weights = self.weights(rows).astype(np.float64)
+        total = weights @ self.projections[list(rows)].astype(np.float64)
+        return (total + self.bias).astype(np.float32)
+
+    def many_logits(self, masks: np.ndarray, columns: list[int] | None = None) -> np.ndarray:
+        """Logits of many subsets (S, N) -> (S, classes) float64; an empty subset has the bias alone."""
+        chosen = slice(None) if columns is None else columns
+        weights = self.many_weights(masks).astype(np.float64)
+        return weights @ self.projections[:, chosen].astype(np.float64) + self.bias[chosen]

@@ -1,0 +1,79 @@
+"""Exact Shapley values and pairwise interactions of looks, by enumerating every subset."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+from tnet_core.explain.value import Measure, values
+from tnet_core.trace import Trace
+
+MAX_LOOKS = 12  # 4096 subsets
+
+
+def shapley_values(
+    trace: Trace,
+    cls: int | str,
+    versus: int | str | None = None,
+    *,
+    context: bool = True,
+    measure: Measure = "logit",
+) -> np.ndarray:
+    """Fair share of each look (K,) in value(all looks) - value(no look), which they add up to.
+
+    The context is always present (or always absent): the shares are of the looks.
+    """
+    worth, count = _all_subsets(trace, cls, versus, context, measure)
+    codes = np.arange(1 << count)
+    sizes = _sizes(codes)
+    shares = np.empty(count)
+    for look in range(count):
+        without = codes[codes & (1 << look) == 0]
+        weight = np.array([1.0 / (count * math.comb(count - 1, size)) for size in sizes[without]])
+        shares[look] = weight @ (worth[without | (1 << look)] - worth[without])
+    return shares
+
+
+def interactions(
+    trace: Trace,
+    cls: int | str,
+    versus: int | str | None = None,
+    *,
+    context: bool = True,
+    measure: Measure = "logit",
+) -> np.ndarray:
+    """Shapley interaction index of every pair (K, K), zero diagonal.
+
+    Positive: the two looks are worth more together than apart; negative: they tell the same.
+    """
+    worth, count = _all_subsets(trace, cls, versus, context, measure)
+    codes = np.arange(1 << count)
+    sizes = _sizes(codes)
+    table = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i + 1, count):
+            a, b = 1 << i, 1 << j
+            without = codes[codes & (a | b) == 0]
+            weight = np.array([1.0 / ((count - 1) * math.comb(count - 2, size)) for size in sizes[without]])
+            joint = worth[without | a | b] - worth[without | a] - worth[without | b] + worth[without]
+            table[i, j] = table[j, i] = weight @ joint
+    return table
+
+
+def _all_subsets(
+    trace: Trace, cls: int | str, versus: int | str | None, context: bool, measure: Measure
+) -> tuple[np.ndarray, int]:
+    """Value of every subset of looks, indexed by its bit code."""
+    count = len(trace.locations)
+    if count > MAX_LOOKS:
+        raise TNetError(f"Exact Shapley values need at most {MAX_LOOKS} looks; this trace has {count}.")
+    codes = np.arange(1 << count)
+    looks = codes[:, None] >> np.arange(count) & 1 == 1
+    masks = np.concatenate([np.full((len(codes), 1), context), looks], axis=1)
+    return values(trace, masks, cls, versus, measure), count
+
+
+def _sizes(codes: np.ndarray) -> np.ndarray:
+    return np.bitwise_count(codes)

@@ -1,0 +1,307 @@
+"""Traversal: look at the thumbnail, score its grid, look closer, recurse.
+
+**The order of looks**, defined here and nowhere else: level by level; within a level, parents in
+their own order; within a grid, as the policy ranks its cells (learned: descending logit, ties to
+the lower index). `step` takes one look at a time in that order, `run` takes each level in one
+backbone call; both give the same trace. A look forced with `attend` stands where it was taken and
+counts towards its grid's budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tnet_core.aggregation import Aggregator
+from tnet_core.budget import check_budget
+from tnet_core.config import Sampling
+from tnet_core.errors import TNetError
+from tnet_core.images.sampling import Region, Sampler, to_bytes
+from tnet_core.images.source import ImageSource
+from tnet_core.memory import PeakMemory
+from tnet_core.policies import ranked, resolve
+from tnet_core.records import Distribution, ImageInfo, Location, Step, Timing
+from tnet_core.tnet import TNet
+from tnet_core.trace import Trace
+
+_BATCH = 128  # looks per backbone call; a larger level is split to bound memory
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A region to look at next: cell `index` of the grid of node `parent` (None: the thumbnail itself)."""
+
+    parent: int | None
+    index: int
+    region: Region
+    position: tuple[int, int, int]  # y, x, scale of the positional encoding
+
+
+@dataclass
+class _Node:
+    """A processed look; node 0 is the thumbnail."""
+
+    target: _Target
+    location: Location | None
+    distribution: Distribution | None
+    ranking: list[int]  # what the policy wants in this node's grid
+    feature: np.ndarray
+    projection: np.ndarray
+    crop: np.ndarray
+    pixels_read: int
+    seconds: float
+
+
+class Traversal:
+    """One image and one model, step by step.
+
+    The first `step` is the thumbnail; each further one is a look; None tells the end.
+    """
+
+    def __init__(
+        self,
+        model: TNet,
+        image: Any,
+        budget: Sequence[int] | int | None = None,
+        policy: Any = "learned",
+        levels: int | None = None,
+        *,
+        sampling: Sampling | None = None,
+    ) -> None:
+        self.model = model
+        self.config = model.config
+        self.budget = check_budget(model.config, budget, levels)
+        self.policy_name, self._policy = resolve(policy)
+        self.source = ImageSource.open(image)
+        self.sampler = Sampler(self.source, model.config, sampling)
+        self._nodes: list[_Node] = []
+        self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
+        self._memory = PeakMemory(model.device)
+        self._bias = model.classifier.linear.bias.detach().float().cpu().numpy()
+        self._projector = model.classifier.linear.weight.detach().float()
+
+    # Taking looks ------------------------------------------------------------------------------
+
+    def step(self) -> Step | None:
+        """Take the next look of the order above; None when the budget is spent."""
+        targets = self._pending(limit=1)
+        if not targets:
+            return None
+        return self._take_one(targets[0])
+
+    def attend(self, level: int, index: int, parent: int | None = None) -> Step:
+        """Override the policy: look now at cell `index` in the grid of look `parent`.
+
+        `parent` is a position among the looks taken so far (None: the thumbnail), `level` that of
+        the new look: 2 inside the thumbnail's grid, 3 inside a level-2 look's, …
+        """
+        if self.config.is_baseline:
+            raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
+        if not self._nodes:
+            self.step()
+        if parent is not None and not 0 <= parent < len(self._nodes) - 1:
+            raise TNetError(f"There is no look {parent} to look into; {len(self._nodes) - 1} were taken.")
+        node = 0 if parent is None else parent + 1
+        inside = self._nodes[node]
+        if level != self._level(node) + 1:
+            raise TNetError(f"A look inside {self._called(node)} is of level {self._level(node) + 1}, not {level}.")
+        if inside.distribution is None:
+            raise TNetError(f"{self._called(node).capitalize()} has no grid: this traversal has {self._depth} levels.")
+        if not isinstance(index, int) or not 0 <= index < self.config.cells:
+            raise TNetError(f"There is no cell {index}; a grid has cells 0…{self.config.cells - 1}.")
+        if index in self._children[node]:
+            raise TNetError(f"Cell {index} of {self._called(node)} was already looked at.")
+        return self._take_one(self._target(node, index))
+
+    def run(self) -> Trace:
+        """Take all remaining looks, each level in one backbone call."""
+        while targets := self._pending(limit=None):
+            self._take(targets)
+        return self.trace()
+
+    def trace(self) -> Trace:
+        """What has been seen so far (at least the thumbnail)."""
+        if not self._nodes:
+            self.step()
+        nodes, model = self._nodes, self.model
+        aggregator = self._aggregator()
+        aggregator.prepare(tuple(range(k + 1)) for k in range(len(nodes)))
+        return Trace(
+            config=self.config,
+            source=model.source,
+            class_names=model.class_names,
+            image=ImageInfo(self.source.sha256, self.source.hashed, self.source.width, self.source.height),
+            sampling=self.sampler.mode,
+            policy=self.policy_name,
+            budget=self.budget,
+            locations=tuple(node.location for node in nodes if node.location is not None),
+            distributions=tuple(node.distribution for node in nodes if node.distribution is not None),
+            timing=Timing(tuple(node.seconds for node in nodes), self._memory.read()),
+            pixels_read=tuple(node.pixels_read for node in nodes),
+            aggregator=aggregator,
+            seen=tuple(node.crop for node in nodes),
+        )
+
+    def _aggregator(self) -> Aggregator:
+        weighting = self.model.weighting
+        return Aggregator(
+            np.stack([node.feature for node in self._nodes]),
+            np.stack([node.projection for node in self._nodes]),
+            self._bias,
+            uniform=weighting is None,
+            weighting=weighting,
+        )
+
+    # What comes next ---------------------------------------------------------------------------
+
+    @property
+    def _depth(self) -> int:
+        return len(self.budget) + 1
+
+    def _level(self, node: int) -> int:
+        location = self._nodes[node].location
+        return 1 if location is None else location.level
+
+    def _called(self, node: int) -> str:
+        return "the thumbnail" if node == 0 else f"look {node - 1}"
+
+    def _pending(self, limit: int | None) -> list[_Target]:
+        """The next look (limit 1), or all looks of the next unfinished level."""
+        if not self._nodes:
+            return [_Target(None, 0, self.sampler.whole(), (0, 0, 0))]
+        for level, k in enumerate(self.budget, start=2):
+            targets = []
+            for node in range(len(self._nodes)):
+                if self._level(node) != level - 1:
+                    continue
+                taken = self._children[node]
+                wanted = [cell for cell in self._nodes[node].ranking if cell not in taken]
+                missing = k - len(taken)
+                if missing > len(wanted):
+                    raise TNetError(
+                        f"The policy '{self.policy_name}' names {len(wanted) + len(taken)} cells in the grid of "
+                        f"{self._called(node)}, but the budget asks for {k}."
+                    )
+                targets += [self._target(node, cell) for cell in wanted[: max(missing, 0)]]
+                if limit is not None and len(targets) >= limit:
+                    return targets[:limit]
+            if targets:
+                return targets
+        return []
+
+    def _target(self, node: int, index: int) -> _Target:
+        above = self._nodes[node].target
+        n = self.config.grid
+        row, col = divmod(index, n)
+        y, x, scale = above.position
+        position = (n * y + row, n * x + col, scale + 1)
+        return _Target(node, index, self.sampler.cell(above.region, index), position)
+
+    # Processing --------------------------------------------------------------------------------
+
+    def _take_one(self, target: _Target) -> Step:
+        before = self._aggregator().logits(tuple(range(len(self._nodes)))) if self._nodes else None
+        self._take([target])
+        node, aggregator, rows = self._nodes[-1], self._aggregator(), tuple(range(len(self._nodes)))
+        logits = aggregator.logits(rows)
+        return Step(
+            number=len(self._nodes) - 1,
+            location=node.location,
+            crop=node.crop,
+            distribution=node.distribution,
+            logits=logits,
+            change=None if before is None else logits - before,
+            weights=aggregator.weights(rows),
+            seconds=node.seconds,
+        )
+
+    def _take(self, targets: list[_Target]) -> None:
+        for start in range(0, len(targets), _BATCH):
+            self._process(targets[start : start + _BATCH])
+
+    def _process(self, targets: list[_Target]) -> None:
+        began = time.perf_counter()
+        views = [self.sampler.read(target.region) for target in targets]
+        images = np.stack([values for values, _ in views]).transpose(0, 3, 1, 2)  # (B, 3, b, b)
+        scores: np.ndarray | None = None
+        with torch.inference_mode(), torch.autocast("cuda", enabled=self.model.device.type == "cuda"):
+            batch = torch.from_numpy(images).to(self.model.device)
+            positions = torch.tensor([target.position for target in targets], device=self.model.device)
+            looked = self.model.look(batch, positions)
+            if self._opens_grids(targets):
+                scores = self.model.locate(looked).cpu().numpy()  # (B, n * n)
+        with torch.inference_mode():
+            feature = looked.feature.float()
+            projections = (feature @ self._projector.T).cpu().numpy()  # (B, classes)
+            features = feature.cpu().numpy()
+        if not np.isfinite(features).all():
+            raise TNetError("The model produced values that are not finite: its weights are damaged.")
+        seconds = (time.perf_counter() - began) / len(targets)
+        for i, target in enumerate(targets):
+            location = self._locate(target)
+            path = () if location is None else location.path
+            level = 1 if location is None else location.level
+            grid = None
+            if scores is not None:
+                grid = _distribution(level, len(self._nodes) - 1, path, scores[i], self.config.grid)
+            ranking = [] if grid is None else ranked(self._policy, self.policy_name, grid)
+            self._children[len(self._nodes)] = []
+            if target.parent is not None:
+                self._children[target.parent].append(target.index)
+            crop = to_bytes(views[i][0])
+            self._nodes.append(
+                _Node(target, location, grid, ranking, features[i], projections[i], crop, views[i][1], seconds)
+            )
+
+    def _opens_grids(self, targets: list[_Target]) -> bool:
+        parent = targets[0].parent
+        level = 1 if parent is None else self._level(parent) + 1
+        return level < self._depth
+
+    def _locate(self, target: _Target) -> Location | None:
+        if target.parent is None:
+            return None
+        parent, region = self._nodes[target.parent], target.region
+        grid = parent.distribution
+        assert grid is not None
+        row, col = divmod(target.index, self.config.grid)
+        return Location(
+            level=self._level(target.parent) + 1,
+            index=target.index,
+            parent=None if target.parent == 0 else target.parent - 1,
+            box=self.sampler.box(region),
+            pixels=(region.y, region.x, region.h, region.w),
+            logit=float(grid.logits[row, col]),
+            prob=float(grid.probabilities[row, col]),
+            rank=int(grid.ranks[row, col]),
+            lift=float(grid.probabilities[row, col]) * grid.cells,
+            path=(*grid.path, target.index),
+        )
+
+
+def _distribution(level: int, position: int, path: tuple[int, ...], logits: np.ndarray, n: int) -> Distribution:
+    exponentials = np.exp(logits - logits.max())
+    probabilities = (exponentials / exponentials.sum()).astype(np.float32)
+    parent = None if position < 0 else position
+    return Distribution(level, parent, path, logits.reshape(n, n), probabilities.reshape(n, n))
+
+
+def traverse(
+    model: TNet,
+    image: Any,
+    budget: Sequence[int] | int | None = None,
+    policy: Any = "learned",
+    levels: int | None = None,
+    *,
+    sampling: Sampling | None = None,
+) -> Trace:
+    """Traverse one image: path, bytes, Pillow image, (H, W, 3) uint8 array or `ImageSource`.
+
+    `budget` is looks per grid, one entry per level below the first (default: those of training).
+    """
+    return Traversal(model, image, budget, policy, levels, sampling=sampling).run()
