@@ -1,10 +1,10 @@
 """TNet ("Hard-Attention for Scalable Image Classification", NeurIPS 2021) in PyTorch.
 
-    import tnet_core as tn
+import tnet_core as tn
 
-    model = tn.build(tn.preset("cub-b0"))            # or tn.load("folder")
-    trace = tn.traverse(model, "bird.jpg", budget=(5,))
-    trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
+model = tn.build(tn.preset("cub-b0"))            # or tn.load("folder")
+trace = tn.traverse(model, "bird.jpg", budget=(5,))
+trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
 """
 
 from tnet_core import explain, official, policies

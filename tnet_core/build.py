@@ -21,4 +21,4 @@ def build(config: TNetConfig, seed: int = 0, *, device: torch.device | str | Non
         model = TNet(config)
         initialise(model)
     target = default_device() if device is None else torch.device(device)
-    return model.to(device=target, memory_format=torch.channels_last).eval()
+    return model.to(target).to(memory_format=torch.channels_last).eval()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import typing
 from dataclasses import dataclass
@@ -65,8 +66,7 @@ class TNetConfig:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, `from_dict` reads them back."""
         return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in dataclasses.asdict(self).items()
+            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
         }
 
     @classmethod
@@ -77,7 +77,8 @@ class TNetConfig:
         unknown = sorted(str(key) for key in data if key not in names)
         if unknown:
             raise TNetError(f"Unknown field(s) in the model configuration: {', '.join(unknown[:5])}.")
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return cls(**values)
 
 
 _HINTS = typing.get_type_hints(TNetConfig)
@@ -125,9 +126,7 @@ def _check_values(cfg: TNetConfig) -> None:
     within("dropout", 0.0, 0.99)
     within("drop_path", 0.0, 0.99)
     if not 0.0 < cfg.cell_fraction < 1.0:
-        raise TNetError(
-            f"Configuration field 'cell_fraction' is {cfg.cell_fraction}, but must lie between 0 and 1."
-        )
+        raise TNetError(f"Configuration field 'cell_fraction' is {cfg.cell_fraction}, but must lie between 0 and 1.")
     if any(s <= 0 for s in cfg.std):
         raise TNetError("Configuration field 'std' must hold three positive numbers.")
     if cfg.bn_momentum is not None:
@@ -150,5 +149,5 @@ def _check_values(cfg: TNetConfig) -> None:
     if (cfg.location_block is None) != (cfg.location_rows is None):
         raise TNetError("Give both 'location_block' and 'location_rows', or neither to let the rule choose.")
     rows = cfg.location_rows
-    if rows is not None and (len(rows) != cfg.grid or any(b <= a for a, b in zip(rows, rows[1:], strict=False))):
+    if rows is not None and (len(rows) != cfg.grid or any(b <= a for a, b in itertools.pairwise(rows))):
         raise TNetError(f"'location_rows' must hold {cfg.grid} increasing row numbers, one per grid row.")

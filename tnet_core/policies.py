@@ -52,7 +52,7 @@ def cells(chosen: Sequence[int] | Mapping[tuple[int, ...], Sequence[int]]) -> Po
 
     The path of a grid is the tuple of cells that leads to it: () for the thumbnail's.
     """
-    table = dict(chosen) if isinstance(chosen, Mapping) else {(): list(chosen)}
+    table: dict[tuple[int, ...], Sequence[int]] = dict(chosen) if isinstance(chosen, Mapping) else {(): list(chosen)}
 
     def choose(grid: Distribution) -> Sequence[int]:
         return list(table.get(grid.path, []))

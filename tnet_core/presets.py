@@ -49,9 +49,7 @@ def _all_presets() -> dict[str, TNetConfig]:
     for data, classes in (("cub", 200), ("nabirds", 555)):
         for i in range(5):
             few = data == "nabirds" and i >= 3  # trained with 3 looks instead of 5
-            birds = replace(
-                _BIRDS, backbone=f"tf_efficientnet_b{i}", num_classes=classes, budget=(3,) if few else (5,)
-            )
+            birds = replace(_BIRDS, backbone=f"tf_efficientnet_b{i}", num_classes=classes, budget=(3,) if few else (5,))
             table[f"{data}-b{i}"] = birds
             table[f"{data}-en-b{i}"] = baseline_of(birds, 448)
     for i in range(3):

@@ -120,7 +120,8 @@ class TNet(nn.Module):
         looks_per_grid = check_budget(self.config, budget, None)
         batch = images.shape[0]
         level_images, positions = images, images.new_zeros((batch, 3), dtype=torch.long)
-        features, location_logits, selected, log_probs = [], [], [], []
+        features: list[Tensor] = []
+        location_logits, selected, log_probs = [], [], []
         for depth in range(len(looks_per_grid) + 1):
             if level_images.shape[0] == 0:  # a budget of 0: nothing was chosen above
                 features.append(features[0].new_zeros((batch, 0, features[0].shape[2])))

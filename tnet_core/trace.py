@@ -86,7 +86,9 @@ class Trace:
 
     def _pictures(self) -> tuple[np.ndarray, ...]:
         if self.seen is None:
-            raise TNetError("A trace read from a file holds no pixels; call attach(model, image) to cut the crops again.")
+            raise TNetError(
+                "A trace read from a file holds no pixels; call attach(model, image) to cut the crops again."
+            )
         return self.seen
 
     # Selecting looks ---------------------------------------------------------------------------

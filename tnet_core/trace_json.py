@@ -141,7 +141,8 @@ def _build(data: dict[str, Any]) -> Trace:
 
 
 def _location(item: dict[str, Any]) -> Location:
-    return Location(**{key: tuple(value) if isinstance(value, list) else value for key, value in item.items()})
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in item.items()}
+    return Location(**values)
 
 
 def _array(values: Any, ndim: int) -> np.ndarray:

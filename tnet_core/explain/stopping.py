@@ -37,4 +37,3 @@ def adaptive_stop(trace: Trace, threshold: float) -> Stop:
     k = int(above[0]) if len(above) else count
     spent, total = trace.cost(k).flops, trace.cost().flops
     return Stop(k, int(probabilities[k].argmax()), margins, spent, total - spent, bool(len(above)))
-

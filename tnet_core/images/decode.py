@@ -15,7 +15,8 @@ MAX_PIXELS = 150_000_000  # decoded at once; about 450 MB of RGB
 MAX_FILE_BYTES = 512 * 1024 * 1024
 
 # Raster formats only: Pillow's readers of page descriptions (EPS, …) start other programs.
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "MPO")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
+Image.init()  # registers the readers that Pillow loads late
 
 
 def decode_bytes(data: bytes, name: str) -> np.ndarray:
@@ -31,7 +32,7 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
     except TNetError:
         raise
     except UnidentifiedImageError:
-        raise TNetError(f"{name} is not an image in a format we read ({', '.join(FORMATS[:-1])}).") from None
+        raise TNetError(f"{name} is not an image in a format we read ({', '.join(FORMATS)}).") from None
     except Image.DecompressionBombError:
         raise TNetError(f"{name} has more than {MAX_PIXELS / 1e6:.0f} million pixels, the limit.") from None
     except Exception as error:  # decoders raise many kinds on damaged files; all mean the same here
@@ -43,9 +44,7 @@ def check_size(width: int, height: int, name: str) -> None:
     if width < 1 or height < 1:
         raise TNetError(f"{name} has no pixels ({width} x {height}).")
     if width * height > MAX_PIXELS:
-        raise TNetError(
-            f"{name} has {width} x {height} pixels; at most {MAX_PIXELS / 1e6:.0f} million can be opened."
-        )
+        raise TNetError(f"{name} has {width} x {height} pixels; at most {MAX_PIXELS / 1e6:.0f} million can be opened.")
 
 
 def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:

@@ -18,7 +18,7 @@ from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
 from tnet_core.modules.bagnet import BagNet77
 from tnet_core.modules.location_map import LocationMap, choose_location_map
-from tnet_core.modules.receptive_field import block_maps
+from tnet_core.modules.receptive_field import Survey, survey
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
@@ -46,7 +46,7 @@ class FeatureExtractionModule(nn.Module):
     def __init__(self, config: TNetConfig) -> None:
         super().__init__()
         self.body = _build_body(config)
-        self.num_features: int = self.body.num_features  # type: ignore[assignment]
+        self.num_features = _survey(config).width
         self.tap: LocationMap | None = None
         if not config.is_baseline:
             self.tap = location_map(config)
@@ -74,19 +74,22 @@ class FeatureExtractionModule(nn.Module):
         return sliced, self.dropout(vector)
 
 
-@lru_cache(maxsize=256)
 def location_map(config: TNetConfig) -> LocationMap:
     """Which map of the configured backbone feeds the location module (shapes only, no weights)."""
+    return choose_location_map(config, _survey(config).blocks)
+
+
+@lru_cache(maxsize=256)
+def _survey(config: TNetConfig) -> Survey:
     with torch.device("meta"):
         body = _build_body(config).eval()
     try:
-        blocks = block_maps(body, config.base_resolution)
+        return survey(body, config.base_resolution)
     except RuntimeError as error:
         first_line = (str(error).splitlines() or [""])[0]
         raise TNetError(
             f"Backbone '{config.backbone}' cannot process images of {config.base_resolution} px: {first_line}."
         ) from None
-    return choose_location_map(config, blocks)
 
 
 def _build_body(config: TNetConfig) -> nn.Module:

@@ -128,7 +128,15 @@ def _candidates(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.M
             yield path, child
 
 
-def block_maps(body: nn.Module, base_resolution: int) -> list[BlockMap]:
+@dataclass(frozen=True)
+class Survey:
+    """What one run of a backbone shows."""
+
+    blocks: tuple[BlockMap, ...]
+    width: int  # length of its feature vector
+
+
+def survey(body: nn.Module, base_resolution: int) -> Survey:
     """The blocks of a backbone in order, each with field and map size on a square input.
 
     A block is a module inside a stage (a Sequential, a ModuleList or a `*Stage` class) that applies
@@ -157,8 +165,8 @@ def block_maps(body: nn.Module, base_resolution: int) -> list[BlockMap]:
         handles = [h for path, module in _candidates(body) for h in watch(path, module)]
         try:
             with torch.no_grad():
-                body(image)
+                vector = body(image)
         finally:
             for handle in handles:
                 handle.remove()
-    return blocks
+    return Survey(tuple(blocks), vector.shape[1])

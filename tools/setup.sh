@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Usage: tools/setup.sh app|dev
+# Creates .venv with the pinned packages. Does nothing when the requirement files did not change
+# since the last time (their contents are compared, not their dates).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+kind=${1:?app or dev}
+venv=.venv
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
+}
+
+debian_package() { # debian_package NAME: install it, or say what to do
+  echo "Installing the Debian package $1 …"
+  if ! { as_root apt-get -qq update && as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "$1" >/dev/null; }; then
+    echo "Please install the package '$1' with your system's package manager and run this again." >&2
+    exit 1
+  fi
+}
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3.11 python3.12 python3; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "Python 3.11 or 3.12 is needed and was not found; set PYTHON to its path." >&2
+  return 1
+}
+
+if [ ! -x $venv/bin/python ]; then
+  python=$(find_python)
+  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then debian_package python3-venv; fi
+  rm -rf $venv
+  "$python" -m venv $venv
+fi
+
+files=(requirements.txt)
+if [ "$kind" = dev ]; then files+=(requirements-dev.txt); fi
+stamp=$venv/.installed-$kind
+wanted=$(cat "${files[@]}" | sha256sum)
+if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+  echo "Installing ${files[*]} into $venv (a few minutes the first time) …"
+  $venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r "${files[-1]}"
+  echo "$wanted" >"$stamp"
+  if [ "$kind" = dev ]; then sha256sum <requirements.txt >"$venv/.installed-app"; fi
+fi
+
+# The browser tests drive a real Chromium.
+if [ "$kind" = dev ] && ! command -v chromium >/dev/null; then debian_package chromium; fi
