@@ -52,6 +52,12 @@ def test_timm_cnns_serve_as_backbone(backbone: str, grid: int, fraction: float) 
     assert trace.contributions(3).total == pytest.approx(trace.logits()[3], abs=1e-5)
 
 
+def test_models_can_be_built_in_inference_mode() -> None:
+    config = replace(tn.preset("cub-b0"), num_classes=3)  # not surveyed before
+    with torch.inference_mode():
+        assert tn.build(config).features.tap == location_map(tn.preset("cub-b0"))
+
+
 @pytest.mark.parametrize(("backbone", "base"), [("tf_efficientnet_lite0", 160), ("convnext_nano", 224)])
 def test_computed_receptive_fields_are_the_ones_gradients_show(backbone: str, base: int) -> None:
     config = tn.TNetConfig(backbone=backbone, num_classes=2, base_resolution=base)

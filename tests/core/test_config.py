@@ -21,7 +21,7 @@ def test_the_named_presets_exist() -> None:
 
 
 def test_an_unknown_preset_is_named_with_the_known_ones() -> None:
-    with pytest.raises(tn.TNetError, match="no preset 'cub-b9'.*cub-b0"):
+    with pytest.raises(tn.TNetError, match=r"no preset 'cub-b9'.*cub-b0"):
         tn.preset("cub-b9")
 
 
@@ -59,7 +59,7 @@ def test_impossible_values_are_refused_by_name(changes: dict, message: str) -> N
 
 
 def test_unknown_fields_are_refused_by_name() -> None:
-    with pytest.raises(tn.TNetError, match="Unknown field.*colour"):
+    with pytest.raises(tn.TNetError, match=r"Unknown field.*colour"):
         tn.TNetConfig.from_dict({"colour": "blue"})
     with pytest.raises(tn.TNetError, match="must be a mapping"):
         tn.TNetConfig.from_dict([1, 2])

@@ -48,12 +48,17 @@ def test_exif_orientation_is_applied(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     # How each orientation stores an upright image.
+    flipped = upright.transpose(1, 0, 2)
     stored = {
-        1: upright, 2: upright[:, ::-1], 3: upright[::-1, ::-1], 4: upright[::-1],
-        5: upright.transpose(1, 0, 2), 6: np.rot90(upright, 1), 7: np.rot90(upright, 1)[:, ::-1], 8: np.rot90(upright, 3),
-    }[orientation]  # fmt: skip
-    if orientation == 7:
-        stored = upright[::-1, ::-1].transpose(1, 0, 2)
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: flipped,
+        6: np.rot90(upright, 1),
+        7: flipped[::-1, ::-1],
+        8: np.rot90(upright, 3),
+    }[orientation]
     data = encoded(Image.fromarray(np.ascontiguousarray(stored)), exif=exif.tobytes())
     np.testing.assert_array_equal(opened(data), upright)
 

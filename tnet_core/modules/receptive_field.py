@@ -143,6 +143,11 @@ def survey(body: nn.Module, base_resolution: int) -> Survey:
     at least two convolutions or matrix products to its map; stems and single layers are not blocks.
     `body` must live on the meta device.
     """
+    with torch.inference_mode(False):  # inside it, composite operations are not taken apart
+        return _survey(body, base_resolution)
+
+
+def _survey(body: nn.Module, base_resolution: int) -> Survey:
     image = torch.empty(1, 3, base_resolution, base_resolution, device="meta")
     blocks: list[BlockMap] = []
     started: dict[str, int] = {}

@@ -40,8 +40,8 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
     if problems:
         raise TNetError("These official variables do not fit the model: " + "; ".join(problems) + ".")
     with torch.no_grad():
-        for key, value in converted.items():
-            state[key].copy_(value)
+        for key, tensor in converted.items():
+            state[key].copy_(tensor)
 
 
 def _listed(what: str, names: Sequence[str]) -> list[str]:

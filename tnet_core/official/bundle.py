@@ -1,0 +1,182 @@
+"""Read TensorFlow checkpoints ("tensor bundles") without TensorFlow.
+
+A bundle `ckpt-7` is `ckpt-7.index`, a table that says where each tensor lies, and one or more
+`ckpt-7.data-00000-of-00001` with the raw tensors. The index is not trusted: every size and offset is compared
+with the real files before anything is allocated, and every checksum is checked.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+from tnet_core.official.crc32c import masked_crc32c
+from tnet_core.official.locate import locate_index
+from tnet_core.official.protobuf import MalformedError, Message, integer, messages, parse
+from tnet_core.official.table import read_table
+
+_LARGEST_INDEX = 2 << 20  # official ones stay below 200 KB
+
+# TensorFlow's numbers of the types whose tensors are plain little-endian arrays.
+_DTYPES = {
+    1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 17: "<u2", 19: "<f2", 22: "<u4", 23: "<u8",
+}  # fmt: skip
+_STRING = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a tensor lies; checked against the data file."""
+
+    key: str
+    dtype: np.dtype | None  # None: not a plain array, cannot be read
+    is_string: bool
+    shape: tuple[int, ...]
+    shard: int
+    offset: int
+    size: int  # bytes
+    crc: int  # masked
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An opened checkpoint; tensors are read one by one."""
+
+    index: Path
+    shards: int
+    entries: dict[str, Entry] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.index.name.removesuffix(".index")
+
+    def shard_path(self, shard: int) -> Path:
+        return self.index.with_name(f"{self.name}.data-{shard:05d}-of-{self.shards:05d}")
+
+    def read(self, key: str) -> np.ndarray:
+        """One tensor, its checksum verified."""
+        entry = self.entries.get(key)
+        if entry is None:
+            raise TNetError(f"The checkpoint '{self.name}' holds no tensor {key!r:.200}.")
+        if entry.dtype is None:
+            kind = "text" if entry.is_string else "a type that is not supported"
+            raise TNetError(f"The tensor {key!r:.200} of the checkpoint '{self.name}' holds {kind}, not numbers.")
+        path = self.shard_path(entry.shard)
+        try:
+            with path.open("rb") as file:
+                file.seek(entry.offset)
+                raw = np.fromfile(file, np.uint8, entry.size)
+        except OSError as error:
+            raise TNetError(f"The data file '{path}' cannot be read: {error.strerror or error}.") from None
+        if raw.size != entry.size or masked_crc32c(raw) != entry.crc:
+            raise TNetError(
+                f"The data file '{path}' is damaged: the checksum of {key!r:.200} does not match; get the file again."
+            )
+        return raw.view(entry.dtype).reshape(entry.shape)
+
+
+def open_bundle(path: str | Path) -> Bundle:
+    """Read and check the index of a checkpoint: a prefix, an `.index` file or a folder."""
+    index = locate_index(path)
+    try:
+        with index.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _LARGEST_INDEX:
+                raise MalformedError(f"it is larger than {_LARGEST_INDEX >> 20} MB")
+            data = file.read(size)
+        bundle = _parse_index(index, data)
+        _check_extents(bundle)
+    except OSError as error:
+        raise TNetError(f"The checkpoint '{index}' cannot be read: {error.strerror or error}.") from None
+    except MalformedError as error:
+        raise TNetError(
+            f"The file '{index}' is damaged or not the index of a TensorFlow checkpoint ({error}); get it again."
+        ) from None
+    return bundle
+
+
+def read_bundle(path: str | Path, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """The tensors of a checkpoint by key: the given ones, or all that hold numbers."""
+    bundle = open_bundle(path)
+    wanted = [e.key for e in bundle.entries.values() if e.dtype is not None] if keys is None else keys
+    return {key: bundle.read(key) for key in wanted}
+
+
+def _parse_index(index: Path, data: bytes) -> Bundle:
+    table = read_table(data)
+    header = table.pop(b"", None)
+    if header is None:
+        raise MalformedError("it has no header")
+    message = parse(header)
+    shards = integer(message, 1)
+    if not 1 <= shards <= 99_999:
+        raise MalformedError(f"it announces {shards} data files")
+    if integer(message, 2):
+        raise MalformedError("it was written in big-endian order")
+    return Bundle(index, shards, {e.key: e for e in (_entry(k, v, shards) for k, v in table.items())})
+
+
+def _entry(raw_key: bytes, value: bytes, shards: int) -> Entry:
+    try:
+        key = raw_key.decode()
+    except UnicodeDecodeError:
+        key = ""
+    if not key.isprintable() or not key:
+        raise MalformedError("a name is not text")
+    message = parse(value)
+    code, shard, offset, size = (integer(message, number) for number in (1, 3, 4, 5))
+    # Type 0 does not exist; field 7 would be slices of a partitioned variable, which official models do not have.
+    if code <= 0 or not 0 <= shard < shards or offset < 0 or size < 0 or 7 in message:
+        raise MalformedError(f"the entry of {key!r:.200} makes no sense")
+    dtype = np.dtype(_DTYPES[code]) if code in _DTYPES else None
+    shape = _shape(message)
+    if dtype is not None and not _holds(shape, dtype, size):
+        raise MalformedError(f"shape and size of {key!r:.200} disagree")
+    return Entry(key, dtype, code == _STRING, shape, shard, offset, size, integer(message, 6))
+
+
+def _shape(message: Message) -> tuple[int, ...]:
+    dims: list[int] = []
+    for shape in messages(message, 2):
+        dims += [integer(dim, 1) for dim in messages(shape, 2)]
+    if len(dims) > 16 or any(dim < 0 for dim in dims):
+        raise MalformedError("a shape makes no sense")
+    return tuple(dims)
+
+
+def _holds(shape: tuple[int, ...], dtype: np.dtype, size: int) -> bool:
+    representable = math.prod(max(dim, 1) for dim in shape) * dtype.itemsize <= sys.maxsize
+    return representable and math.prod(shape) * dtype.itemsize == size
+
+
+def _check_extents(bundle: Bundle) -> None:
+    """Every tensor must lie inside its data file, and no two may overlap.
+
+    Together this bounds what reading the whole checkpoint allocates by what is on disk.
+    """
+    ordered = sorted(bundle.entries.values(), key=lambda entry: (entry.shard, entry.offset, entry.size))
+    for shard, entries in itertools.groupby(ordered, key=lambda entry: entry.shard):
+        path = bundle.shard_path(shard)
+        if not path.is_file():
+            raise TNetError(
+                f"The data file '{path.name}' of the checkpoint is missing: it belongs next to '{bundle.index}'."
+            )
+        available = path.stat().st_size
+        end = 0
+        for entry in entries:
+            if entry.offset < end:
+                raise MalformedError(f"{entry.key!r:.200} overlaps another tensor")
+            end = entry.offset + entry.size
+            if end > available:
+                raise TNetError(
+                    f"The data file '{path}' has {available:,} bytes, but {entry.key!r:.200} should end at byte "
+                    f"{end:,}: one of the checkpoint's files is damaged or incomplete; get them again."
+                )
