@@ -7,8 +7,9 @@ trace = tn.traverse(model, "bird.jpg", budget=(5,))
 trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
 """
 
-from tnet_core import explain, official, policies
+from tnet_core import checkpoints, explain, official, policies
 from tnet_core.build import build, default_device
+from tnet_core.checkpoints import load, save
 from tnet_core.config import TNetConfig
 from tnet_core.cost import count_parameters, flops
 from tnet_core.errors import TNetError
@@ -33,13 +34,16 @@ __all__ = [
     "TrainOutput",
     "Traversal",
     "build",
+    "checkpoints",
     "count_parameters",
     "default_device",
     "explain",
     "flops",
+    "load",
     "official",
     "policies",
     "preset",
     "presets",
+    "save",
     "traverse",
 ]

@@ -15,6 +15,7 @@ import json
 import re
 import socket
 import struct
+import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -75,9 +76,16 @@ class LocalHub:
         return [headers for verb, path, headers in self.requests if verb == method and path.endswith(ending)]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # clients may leave at any time
+            super().handle_error(request, client_address)
+
+
 def _server(handler: type[BaseHTTPRequestHandler], hub: LocalHub) -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     server.hub = hub  # type: ignore[attr-defined]
     return server
 

@@ -1,0 +1,131 @@
+"""The real app in a subprocess, and a real Chromium that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+import tnet_core as tn
+from viz.examples import picture
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 90
+SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+FINISHED = "#grid .js-plotly-plot .heatmaplayer"  # drawn last
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(address: str) -> bool:
+    try:
+        # No proxy: the environment's would be asked for an address of this machine.
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2)
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running app that cannot reach the network: all its proxies lead nowhere."""
+    port = free_port()
+    nowhere = "http://127.0.0.1:9"
+    sealed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), nowhere)
+    sealed |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+    log = tmp_path_factory.mktemp("app") / "log.txt"
+    with log.open("w") as output:
+        command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+        app = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=os.environ | sealed)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not answers(address):
+            if app.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"The app did not start:\n{log.read_text()}")
+            time.sleep(0.2)
+        yield address
+        errors = log.read_text()
+        assert "Traceback" not in errors, errors
+    finally:
+        app.terminate()
+        app.wait(20)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def requests() -> list[Request]:
+    """Everything the pages of one test asked for."""
+    return []
+
+
+@pytest.fixture
+def visit(server: str, chromium: Browser, requests: list[Request]) -> Iterator[Callable[..., Page]]:
+    """Opens the landing page and waits for its finished traversal. No request may leave this machine."""
+    opened = []
+
+    def open_page(width: int = 1440, height: int = 900, theme: str = "light") -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": height})
+        context.set_default_timeout(30_000)
+        opened.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request))
+        page.goto(f"{server}/?__theme={theme}")
+        page.wait_for_selector(FINISHED)
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    elsewhere = {request.url for request in requests if leaves(request.url)}
+    assert not elsewhere
+
+
+def leaves(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme not in ("data", "blob") and parts.hostname != "127.0.0.1"
+
+
+@pytest.fixture(scope="session")
+def model() -> tn.TNet:
+    return tn.build(tn.preset("lite0-cub"), seed=0, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def reference(model: tn.TNet) -> tn.Trace:
+    """What the landing page must show."""
+    return tn.traverse(model, picture(0), budget=(25,))

@@ -1,0 +1,156 @@
+"""What `config.json` and `evaluation.json` must be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tnet_core as tn
+from tests.support.checkpoints import CONFIG, EVALUATION
+from tests.support.models import tiny
+from tnet_core.checkpoints import save
+from tnet_core.checkpoints.config_file import CheckpointConfig, read_config
+from tnet_core.checkpoints.evaluation import BudgetResult, read_evaluation
+
+pytest_plugins = ["tests.support.checkpoint_fixtures"]
+
+
+def _edited(checkpoint: Path, **changes: Any) -> Path:
+    path = checkpoint / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return checkpoint
+
+
+def test_every_configuration_survives_the_file(tmp_path: Path) -> None:
+    from tnet_core.checkpoints.config_file import write_config
+
+    for name in tn.presets():
+        write_config(tmp_path, CheckpointConfig(tn.preset(name)))
+        assert read_config(tmp_path).model == tn.preset(name)
+
+
+def test_the_file_tells_preprocessing_and_budget_to_other_programs(checkpoint: Path) -> None:
+    value = json.loads((checkpoint / "config.json").read_text())
+    assert value["trained_budget"] == [3]
+    assert value["preprocessing"]["interpolation"] == "bilinear"
+    assert value["preprocessing"]["input_size"] == 128
+    assert value["preprocessing"]["antialias"] is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"schema": 2}, "its schema is 2, but this version reads schema 1"),
+        ({"schema": True}, "its schema is True"),
+        ({"schema": "1"}, "its schema is '1'"),
+        ({"weights": 1}, "unknown field"),
+        ({"model": []}, "must be a mapping"),
+        ({"model": {"backbone": 5}}, "'backbone' is 5"),
+        ({"model": {"dropout": 10**400}}, "too large"),
+        ({"class_names": "abc"}, "must be a list"),
+        ({"class_names": ["a", "b"]}, "2 class names for 3 classes"),
+        ({"class_names": ["a"] * 100_001}, "100001 class names for 3 classes"),
+        ({"class_names": ["a", "b", "a"]}, "Classes 0 and 2 have the same name 'a'"),
+        ({"class_names": ["a", "b", 3]}, "Class name 2 is 3"),
+        ({"class_names": ["a", "b", " "]}, "not empty"),
+        ({"class_names": ["a", "b", "c" * 201]}, "at most 200 characters"),
+        ({"class_names": ["a", "b", "\x1b[31m"]}, "printable"),
+        ({"provenance": []}, "must be a mapping"),
+        ({"trained_budget": [4]}, "'trained_budget' contradicts its field 'model'"),
+        ({"preprocessing": {}}, "'preprocessing' contradicts"),
+    ],
+)
+def test_wrong_fields_are_named(checkpoint: Path, changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(tn.TNetError) as caught:
+        read_config(_edited(checkpoint, **changes))
+    assert complaint in str(caught.value)
+    assert "config.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"", "not valid JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[" * 100_000, "nested deeper"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper"),
+        (b'{"schema": 1, "schema": 1}', "'schema' more than once"),
+        (b'{"schema": NaN}', "NaN is not a JSON number"),
+        (b'{"schema": 1e999}', "too large"),
+        (b'{"schema": ' + b"9" * 5000 + b"}", "not valid JSON"),
+        (b'{"schema": "\\ud800"}', "not valid Unicode"),
+        (b"{}", "needs the fields"),
+        (b"[1]", "needs the fields"),
+    ],
+)
+def test_text_that_is_not_a_configuration_is_refused(checkpoint: Path, data: bytes, complaint: str) -> None:
+    (checkpoint / "config.json").write_bytes(data)
+    with pytest.raises(tn.TNetError, match=complaint):
+        read_config(checkpoint)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(checkpoint: Path) -> None:
+    with (checkpoint / "config.json").open("wb") as file:
+        file.truncate(5 << 30)  # sparse: takes no space
+    with pytest.raises(tn.TNetError, match="at most 16777216 are accepted"):
+        read_config(checkpoint)
+
+
+def test_class_names_and_provenance_are_optional(checkpoint: Path) -> None:
+    path = checkpoint / "config.json"
+    value = json.loads(path.read_text())
+    for name in ("class_names", "provenance", "preprocessing", "trained_budget"):
+        del value[name]
+    path.write_text(json.dumps(value))
+    config = read_config(checkpoint)
+    assert config.class_names == ()
+    assert config.provenance == {}
+
+
+@pytest.mark.parametrize(
+    "provenance", [{"when": object()}, {1: "x"}, {"loss": float("inf")}, {"name": "\ud800"}, ["recipe"]]
+)
+def test_provenance_that_json_cannot_hold_is_not_saved(tmp_path: Path, provenance: Any) -> None:
+    with pytest.raises(tn.TNetError, match="Provenance"):
+        save(tiny(CONFIG), tmp_path, provenance=provenance)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_evaluation_is_read_with_its_further_fields(checkpoint: Path) -> None:
+    (checkpoint / "evaluation.json").write_text(json.dumps(EVALUATION | {"seconds": 12}))
+    evaluation = read_evaluation(checkpoint)
+    assert evaluation.results[2] == BudgetResult((3,), 0.69, None, 4.4e7)
+    assert evaluation.raw["seconds"] == 12
+
+
+def test_locations_are_counted_over_all_levels() -> None:
+    assert BudgetResult((2, 1), 0.5).looks == 4
+    assert BudgetResult((3, 2, 2), 0.5).looks == 3 + 6 + 12
+    assert BudgetResult((), 0.5).looks == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"schema": 3}, "schema is 3"),
+        ({"dataset": "CUB"}, "'dataset' must hold"),
+        ({"dataset": {"name": "x", "split": "test", "size": 0}}, "'dataset.size'"),
+        ({"dataset": {"name": "", "split": "test", "size": 1}}, "'dataset.name'"),
+        ({"dataset": {"name": "x", "split": "a\nb", "size": 1}}, "'dataset.split'"),
+        ({"budgets": []}, "'budgets'"),
+        ({"budgets": [{"budget": [1]}]}, "'budgets[0].top1' is missing"),
+        ({"budgets": [{"budget": [1], "top1": 70}]}, "'budgets[0].top1' must be a number in 0…1"),
+        ({"budgets": [{"budget": [-1], "top1": 0.7}]}, "'budgets[0].budget'"),
+        ({"budgets": [{"budget": 3, "top1": 0.7}]}, "'budgets[0].budget'"),
+        ({"budgets": [{"budget": [1], "top1": 0.7}] * 2}, "more than once"),
+        ({"budgets": [{"budget": [1], "top1": True}]}, "'budgets[0].top1'"),
+    ],
+)
+def test_wrong_evaluations_name_the_field(checkpoint: Path, changes: dict[str, Any], complaint: str) -> None:
+    (checkpoint / "evaluation.json").write_text(json.dumps(EVALUATION | changes))
+    with pytest.raises(tn.TNetError) as caught:
+        read_evaluation(checkpoint)
+    assert complaint in str(caught.value)

@@ -1,0 +1,103 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import tnet_core as tn
+from tests.support.models import TINY_3L, picture, tiny
+from tnet_core.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tn.save(tiny(), tmp_path_factory.mktemp("checkpoint") / "tiny", class_names=list("abcdefg"))
+
+
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("image") / "photo.png"
+    Image.fromarray(picture(seed=6)).save(path)
+    return path
+
+
+def test_it_prints_the_looks_and_the_top_classes(folder: Path, photo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(photo), "--checkpoint", str(folder), "--budget", "4", "--top", "3"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    trace = tn.traverse(tn.load(folder), photo, budget=(4,))
+    weights, shares = trace.weights(), trace.contributions(trace.prediction)
+    rows = [line for line in printed if line.startswith("    ") and line.split()[0].isdigit()]
+    assert len(rows) == 4
+    for i, (row, look) in enumerate(zip(rows, trace.locations, strict=True)):
+        fields = row.split()
+        assert fields[:4] == [str(i + 1), "2", str(look.index), f"({look.index // 3},{look.index % 3})"]
+        assert [float(side) for side in fields[4:8]] == pytest.approx(look.box, abs=6e-4)
+        assert float(fields[8]) == pytest.approx(look.lift, abs=6e-3)
+        assert float(fields[9]) == pytest.approx(weights[i + 1], abs=6e-4)
+        assert float(fields[10]) == pytest.approx(shares.values[i + 1], abs=6e-5)
+    best = sorted(range(7), key=lambda cls: -trace.logits()[cls])[:3]
+    start = next(i for i, line in enumerate(printed) if line.startswith("class ")) + 1
+    assert [line.split()[0] for line in printed[start : start + 3]] == ["abcdefg"[cls] for cls in best]
+    assert f"{100 * trace.probabilities()[best[0]]:.2f}%" in printed[start]
+
+
+def test_it_writes_a_trace_that_can_be_read_back(folder: Path, photo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "trace.json"
+    assert main([str(photo), "--checkpoint", str(folder), "--budget", "2", "--json", str(out)]) == 0
+    trace = tn.Trace.from_json(out.read_text())
+    assert len(trace.locations) == 2 and trace.class_names == tuple("abcdefg")
+    trace.attach(tn.load(folder), photo)
+
+
+def test_three_levels_and_policies(photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = str(tn.save(tiny(TINY_3L), tmp_path / "deep"))
+    assert main([str(photo), "--checkpoint", deep, "--budget", "2,1", "--policy", "raster"]) == 0
+    assert "4 looks" in capsys.readouterr().out
+    assert main([str(photo), "--checkpoint", deep, "--budget", "2", "--levels", "2", "--policy", "3,7"]) == 0
+    assert "3 (1,0)" in capsys.readouterr().out
+
+
+def test_untrained_presets_say_so(photo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(photo), "--preset", "lite0-cub", "--budget", "1", "--sampling", "native"]) == 0
+    captured = capsys.readouterr()
+    assert "random weights" in captured.err and "native sampling" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.png"], "no file"),
+        (["PHOTO", "--budget", "x"], "whole numbers separated by commas"),
+        (["PHOTO", "--budget", "10"], "9 cells"),
+        (["PHOTO", "--policy", "best"], "no policy 'best'"),
+        (["PHOTO", "--json", "no/such/folder/t.json"], "cannot be written"),
+    ],
+)
+def test_bad_arguments_give_one_sentence_and_a_failing_exit(
+    folder: Path, photo: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(photo) if a == "PHOTO" else a for a in arguments]
+    assert main([*arguments, "--checkpoint", str(folder)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error and error.startswith("error: ") and "\n" not in error
+
+
+def test_unknown_checkpoints_and_presets(photo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(photo), "--checkpoint", "no-such-model"]) == 2
+    assert "no-such-model" in capsys.readouterr().err
+    assert main([str(photo), "--preset", "cub-b9"]) == 2
+    assert "no preset 'cub-b9'" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "tnet_core", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--checkpoint" in result.stdout and "--budget" in result.stdout

@@ -1,0 +1,51 @@
+"""Fixed parts and messages of the page."""
+
+from __future__ import annotations
+
+import re
+
+from viz import fragments, style
+from viz.examples import EXAMPLES
+
+
+def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() -> None:
+    assert "Untrained weights" in fragments.UNTRAINED
+    assert "mean nothing yet" in fragments.UNTRAINED
+
+
+def test_messages_and_headings_are_escaped() -> None:
+    for html in (fragments.problem("'<script>x</script>.jpg' & co"), fragments.heading("<b>", "<script>x</script>")):
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_the_gallery_marks_the_chosen_example_only() -> None:
+    pressed = re.findall(r'data-example="(\d+)" aria-pressed="true"', fragments.gallery(2))
+    assert pressed == ["2"]
+    assert 'aria-pressed="true"' not in fragments.gallery(None)
+    assert fragments.gallery(None).count("<button") == len(EXAMPLES)
+
+
+def test_the_style_sheet_fetches_nothing() -> None:
+    head = style.head()
+    assert not re.search(r"https?:|@import|url\(", head)
+    assert f"--tn-accent: {style.ACCENT}" in head
+
+
+def test_pointing_at_a_look_is_styled_for_every_look_of_the_largest_budget() -> None:
+    head = style.head(25)
+    assert all(f'.tn-box[data-look="{n}"]' in head for n in range(1, 26))
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_figure_colours_read_on_white_and_on_nearly_black() -> None:
+    """3:1 for shapes; text of the page itself takes the theme's colour and is checked in the browser."""
+    for colour in (style.ACCENT, style.FOR, style.AGAINST, style.INK, style.STRONG):
+        for ground in ("#ffffff", "#0b0f19"):
+            light, dark = sorted((luminance(colour), luminance(ground)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3, (colour, ground)

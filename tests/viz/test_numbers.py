@@ -1,0 +1,34 @@
+"""How numbers are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from viz import numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.0, "0"), (1.0, "1.0"), (7.126, "7.1"), (0.23456, "0.23"), (0.0066, "0.0066"), (12.34, "12"), (123.4, "123"),
+        (9.96, "10"), (0.0996, "0.10"), (0.999, "1.0"), (99.7, "100"), (-0.456, "−0.46"), (0.00031, "0.0003"),
+        (0.00004, "0"), (-0.00004, "0"), (float("nan"), "n/a"), (float("inf"), "n/a"),
+    ],
+)  # fmt: skip
+def test_numbers_have_two_significant_digits_and_no_exponent(value: float, written: str) -> None:
+    assert numbers.short(value) == written
+
+
+@pytest.mark.parametrize(("value", "written"), [(1.5, "+1.5"), (-1.5, "−1.5"), (0.0, "0"), (float("nan"), "n/a")])
+def test_contributions_always_show_their_sign(value: float, written: str) -> None:
+    assert numbers.signed(value) == written
+
+
+def test_terms_of_a_sum_have_two_decimals() -> None:
+    assert [numbers.fixed(v) for v in (6.928, -0.2, -0.001)] == ["6.93", "−0.20", "0.00"]
+
+
+def test_units_are_written() -> None:
+    assert numbers.percent(0.2345) == "23 %"
+    assert numbers.times(1.61) == "1.6×"
+    assert numbers.gigaflops(1_178_852_290) == "1.2 GFLOPs"

@@ -1,0 +1,106 @@
+"""What `app.py` wires: the slider without a backbone, the command line, the page as a module's attribute."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import gradio as gr
+import numpy as np
+import pytest
+
+import app
+from tests.support.models import BackboneCalls
+from viz.scene import View
+
+
+@pytest.fixture(scope="module")
+def explorer() -> app.Explorer:
+    return app.Explorer("cpu")
+
+
+def test_moving_the_slider_runs_no_backbone(explorer: app.Explorer) -> None:
+    with BackboneCalls(explorer.model) as calls:
+        scene = explorer.example(0)
+        assert calls.batches == [1, 25]  # the thumbnail, then all looks at once
+        for k in range(26):
+            shown = app.redraw(scene, k)
+            logits = np.array(shown[3].data[0].customdata)
+            np.testing.assert_allclose(logits, np.sort(scene.trace.logits(k))[::-1][:5], rtol=1e-6)
+        assert explorer.example(0) is scene
+    assert calls.batches == [1, 25]
+
+
+def test_an_ended_session_is_told_to_reload(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(gr, "Warning", told.append)
+    assert app.redraw(None, 5) == [gr.skip()] * len(View.__dataclass_fields__)
+    assert "reload" in told[0]
+
+
+def test_a_hosted_space_can_import_the_page() -> None:
+    assert isinstance(app.demo, gr.Blocks)
+    assert app.demo is app.demo
+    assert app.demo.analytics_enabled is False
+    with pytest.raises(AttributeError):
+        app.nothing_of_this_name  # noqa: B018
+
+
+def given(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["app.py", *words])
+
+
+def test_the_command_line_has_defaults_that_a_host_can_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    monkeypatch.delenv("GRADIO_SERVER_PORT", raising=False)
+    given(monkeypatch)
+    assert (app.arguments().host, app.arguments().port, app.arguments().share) == ("127.0.0.1", 7860, False)
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "0.0.0.0")
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "7000")
+    assert (app.arguments().host, app.arguments().port) == ("0.0.0.0", 7000)
+    given(monkeypatch, "--host", "127.0.0.1", "--port", "7001", "--share", "--device", "cpu")
+    options = app.arguments()
+    assert (options.host, options.port, options.share, options.device) == ("127.0.0.1", 7001, True, "cpu")
+
+
+def test_help_names_every_option(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    given(monkeypatch, "--help")
+    with pytest.raises(SystemExit) as ended:
+        app.arguments()
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("--host", "--port", "--share", "--device"))
+
+
+@pytest.mark.parametrize("words", [("--port", "70000"), ("--port", "x"), ("--device", "tpu")])
+def test_impossible_options_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    given(monkeypatch, *words)
+    with pytest.raises(SystemExit) as ended:
+        app.arguments()
+    assert ended.value.code == 2
+    assert words[0] in capsys.readouterr().err
+
+
+def test_asking_for_a_missing_gpu_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    given(monkeypatch, "--device", "cuda")
+    with pytest.raises(SystemExit) as ended:
+        app.arguments()
+    assert ended.value.code == 2
+    assert "no CUDA device" in capsys.readouterr().err
+
+
+def test_a_taken_port_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        given(monkeypatch, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu")
+        assert app.main() == 1
+    assert capsys.readouterr().err == f"Port {port} of 127.0.0.1 cannot be used; choose another with --port.\n"

@@ -1,0 +1,85 @@
+"""`CheckpointCard`: what is known about a loaded checkpoint, apart from the model itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tnet_core.checkpoints.digests import FileDigest
+from tnet_core.checkpoints.evaluation import Evaluation
+from tnet_core.checkpoints.files import readable_size
+from tnet_core.config import TNetConfig
+from tnet_core.tnet import TNet
+
+
+@dataclass(frozen=True)
+class CheckpointCard:
+    """Attached to a model as `model.card`."""
+
+    source: str  # registry id, folder name, or hf:owner/name@commit
+    origin: str  # one sentence: where the files were found and who vouches for them
+    title: str = ""
+    description: str = ""
+    repo: str | None = None  # on the Hub
+    commit: str | None = None  # full commit of that repository
+    verified: bool = False  # every file matched the hash in a registry
+    files: dict[str, FileDigest] = field(default_factory=dict)  # known hashes of what was loaded
+    licence_weights: str = ""
+    licence_data: str = ""
+    citation: str = ""
+    numbers: str = ""  # where its accuracy comes from
+    config: TNetConfig | None = None
+    class_names: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
+
+    def text(self) -> str:
+        """Several lines for a terminal; nothing in them can control it."""
+        rows: list[tuple[str, str]] = [("source", self.source), ("origin", self.origin)]
+        rows += [("title", self.title), ("about", self.description)]
+        if self.config is not None:
+            rows.append(("model", describe(self.config)))
+        if self.class_names:
+            few = ", ".join(self.class_names[:3])
+            rows.append(("classes", f"{few}{', …' if len(self.class_names) > 3 else ''} ({len(self.class_names)})"))
+        rows += [("weights licence", self.licence_weights), ("data licence", self.licence_data)]
+        rows += [("citation", self.citation), ("numbers", self.numbers)]
+        rows += [(name, f"{readable_size(d.size)}, sha256 {d.sha256}") for name, d in self.files.items()]
+        rows += [(f"from: {_plain(key)}", json.dumps(value)) for key, value in self.provenance.items()]
+        if self.evaluation is not None:
+            rows.append(("evaluated on", self.evaluation.where))
+            rows += [(f"  {list(r.budget)}", _result_text(r)) for r in self.evaluation.results]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {_plain(value)}" for name, value in rows if value)
+
+
+def card_of(model: TNet) -> CheckpointCard:
+    """The card of a model; one that was never loaded has a card that says so."""
+    if isinstance(model.card, CheckpointCard):
+        return model.card
+    return CheckpointCard(source=model.source, origin="Not loaded from a checkpoint.", config=model.config)
+
+
+def describe(config: TNetConfig) -> str:
+    """One line about an architecture."""
+    if config.is_baseline:
+        return f"plain {config.backbone} classifier, {config.num_classes} classes, {config.base_resolution} px"
+    looks = " x ".join(str(k) for k in config.budget) or "0"
+    return (
+        f"{config.levels}-level TNet on {config.backbone}, {config.num_classes} classes, {config.grid}x{config.grid} "
+        f"grid, {config.base_resolution} px per look, trained with {looks} looks"
+    )
+
+
+def _result_text(result: Any) -> str:
+    parts = [f"top-1 {100 * result.top1:.2f} %"]
+    if result.top5 is not None:
+        parts.append(f"top-5 {100 * result.top5:.2f} %")
+    if result.flops is not None:
+        parts.append(f"{result.flops / 1e9:.2f} GFLOPs")
+    return ", ".join(parts)
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text).rstrip()

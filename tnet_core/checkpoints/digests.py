@@ -1,0 +1,150 @@
+"""sha256 of files, and a memory of files that were found good so that each is hashed once.
+
+The memory is one small JSON file in this project's own cache folder (`TNET_CACHE`, by default
+`tnet-explorer` in the user's cache). A verdict holds for a file only while its path, size, times of
+change and inode are what they were; anything else means hashing again. Losing the memory is
+harmless, so it never raises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tnet_core.checkpoints.files import reason, write_atomically
+from tnet_core.checkpoints.strict_json import read_json
+from tnet_core.errors import TNetError
+
+_MEMORY_BYTES = 1 << 20
+_MEMORY_ENTRIES = 1000
+_SETTLED_NS = 100_000_000  # a file touched less than 0.1 s ago could change again within one clock tick
+
+
+@dataclass(frozen=True)
+class FileDigest:
+    """What a file must be."""
+
+    sha256: str  # 64 lower-case hexadecimal digits
+    size: int
+
+
+def cache_folder() -> Path:
+    """Where this project keeps what it may lose."""
+    chosen = os.environ.get("TNET_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "tnet-explorer"
+
+
+def digest(path: Path, *, remembered: bool = True) -> FileDigest:
+    """sha256 and size of a file; a remembered verdict saves the hashing."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if remembered and (known := _recall(path, status)) is not None:
+                return FileDigest(known, status.st_size)
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            unchanged = _fingerprint(os.fstat(file.fileno())) == _fingerprint(status)
+    except OSError as error:
+        raise TNetError(f"Cannot read '{path}': {reason(error)}.") from None
+    if not unchanged:
+        raise TNetError(f"'{path}' changed while it was checked; try again.")
+    return FileDigest(found, status.st_size)
+
+
+def is_remembered(path: Path) -> bool:
+    """Whether the file is exactly what it was when it was last found good."""
+    try:
+        return _recall(path, path.stat()) is not None
+    except OSError:
+        return False
+
+
+def remember(path: Path, sha256: str) -> None:
+    """Note that the file, as it is now, was found good."""
+    try:
+        status = path.stat()
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED_NS:
+            return
+        record = [*_fingerprint(status), sha256]
+        memory = _memory()
+        if memory.get(_key(path)) == record:
+            return
+        memory.pop(_key(path), None)
+        memory[_key(path)] = record
+        kept = dict(list(memory.items())[-_MEMORY_ENTRIES:])
+        target = _memory_path()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, lambda temporary: temporary.write_text(json.dumps(kept), encoding="utf-8"))
+    except (OSError, TNetError):
+        return
+
+
+def check_digest(path: Path, expected: FileDigest, *, remembered: bool = True) -> str | None:
+    """None if the file is what it must be, otherwise what is wrong with it."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        return f"'{path.name}' cannot be read ({reason(error)})"
+    if size != expected.size:  # cheap, so it comes first
+        return f"'{path.name}' has {size} bytes instead of {expected.size}"
+    found = digest(path, remembered=remembered)
+    if found.sha256 != expected.sha256:
+        return f"'{path.name}' has sha256 {found.sha256} instead of {expected.sha256}"
+    remember(path, found.sha256)
+    return None
+
+
+def matches_etag(path: Path, sha256: str, etag: str) -> bool | None:
+    """Compare a file with the Hub's own name for its content; None if that name is not a hash.
+
+    Large files are named by their sha256. Small ones carry git's blob id, and some mirrors use the
+    plain SHA-1 of the content.
+    """
+    if re.fullmatch(r"[0-9a-f]{64}", etag):
+        return sha256 == etag
+    if re.fullmatch(r"[0-9a-f]{40}", etag):
+        with path.open("rb") as file:
+            plain = hashlib.sha1(usedforsecurity=False)
+            blob = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+            while chunk := file.read(1 << 20):
+                plain.update(chunk)
+                blob.update(chunk)
+        return etag in (plain.hexdigest(), blob.hexdigest())
+    return None
+
+
+def _memory_path() -> Path:
+    return cache_folder() / "verdicts.json"
+
+
+def _memory() -> dict[str, Any]:
+    try:
+        found = read_json(_memory_path(), _MEMORY_BYTES)
+    except TNetError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _key(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _fingerprint(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _recall(path: Path, status: os.stat_result) -> str | None:
+    record = _memory().get(_key(path))
+    if isinstance(record, list) and len(record) == 5 and record[:4] == _fingerprint(status):
+        sha256 = record[4]
+        if isinstance(sha256, str) and re.fullmatch(r"[0-9a-f]{64}", sha256):
+            return sha256
+    return None

@@ -1,0 +1,176 @@
+"""The checkpoint folder: `model.safetensors`, `config.json` and, optionally, `evaluation.json`."""
+
+from __future__ import annotations
+
+import filecmp
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tnet_core.build import default_device
+from tnet_core.checkpoints.blueprint import empty_model, expected_tensors
+from tnet_core.checkpoints.card import CheckpointCard
+from tnet_core.checkpoints.config_file import (
+    CheckpointConfig,
+    check_class_names,
+    check_provenance,
+    read_config,
+    write_config,
+)
+from tnet_core.checkpoints.evaluation import read_evaluation
+from tnet_core.checkpoints.files import (
+    CONFIG_FILE,
+    EVALUATION_FILE,
+    FORMAT_FILES,
+    TENSOR_FILE,
+    pickles_among,
+    reason,
+    write_atomically,
+)
+from tnet_core.checkpoints.tensors import read_tensors, write_tensors
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+
+Notice = Callable[[str], None]
+
+
+class CheckpointNotice(UserWarning):
+    """Something a user should know about a checkpoint that was loaded all the same."""
+
+
+def warn_notice(text: str) -> None:
+    """How notices are given where no callback was passed."""
+    warnings.warn(text, CheckpointNotice, stacklevel=2)
+
+
+def save(
+    model: TNet,
+    folder: str | Path,
+    *,
+    class_names: Sequence[str] | None = None,
+    provenance: dict[str, Any] | None = None,
+    half: bool = False,
+) -> Path:
+    """Write a model into a folder, which is created if needed; returns the folder.
+
+    `half` stores weights as float16 (batch-norm statistics, the reward baseline and tensors beyond
+    float16's range stay float32); computation is float32 after loading. An `evaluation.json` of
+    other weights in that folder is removed, since it would not describe these.
+    """
+    if not isinstance(model, TNet):
+        raise TNetError(f"Only a TNet can be saved as a checkpoint, not a '{type(model).__name__}'.")
+    names = model.class_names if class_names is None else tuple(class_names)
+    config = CheckpointConfig(
+        model.config, check_class_names(names, model.config.num_classes), check_provenance(provenance or {})
+    )
+    state = model.state_dict()
+    shapes = {name: tensor.shape for name, tensor in expected_tensors(model.config).items()}
+    if {name: tensor.shape for name, tensor in state.items()} != shapes:
+        raise TNetError("This model's tensors are not those of its configuration; save the model it was made from.")
+    target = Path(folder)
+    tensors, evaluation = target / TENSOR_FILE, target / EVALUATION_FILE
+
+    def write(temporary: Path) -> None:
+        write_tensors(temporary, state, half=half)
+        if not tensors.exists() or not filecmp.cmp(temporary, tensors, shallow=False):
+            evaluation.unlink(missing_ok=True)
+
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TNetError(f"Cannot create the checkpoint folder '{target}': {reason(error)}.") from None
+    write_atomically(tensors, write)
+    write_config(target, config)
+    return target
+
+
+def load_folder(
+    folder: str | Path, *, device: torch.device | str | None = None, on_notice: Notice | None = None
+) -> TNet:
+    """Load a checkpoint from a folder, strictly; nobody vouches for its files but you."""
+    path = check_folder(folder)
+    name = path.resolve().name or str(path)
+    card = CheckpointCard(source=name, origin=f"The folder '{path}', not checked against a registry.")
+    return read_checkpoint(path, card, device=device, on_notice=on_notice)
+
+
+def check_folder(folder: str | Path) -> Path:
+    """The folder, if it can be a checkpoint; otherwise the reason why it cannot."""
+    path = Path(folder)
+    try:
+        if path.is_file():
+            raise TNetError(f"'{path}' is a file; give the folder that holds {TENSOR_FILE} and {CONFIG_FILE}.")
+        if not path.is_dir():
+            raise TNetError(f"There is no checkpoint folder '{path}'.")
+        names = [entry.name for entry in path.iterdir()]
+    except OSError as error:
+        raise TNetError(f"Cannot read the checkpoint folder '{path}': {reason(error)}.") from None
+    refuse_incomplete(names, f"The folder '{path}'")
+    return path
+
+
+def refuse_incomplete(names: Collection[str], what: str) -> None:
+    """Complain about a folder or repository without tensors or configuration."""
+    if TENSOR_FILE not in names and (pickles := pickles_among(names)):
+        raise TNetError(
+            f"{what} holds only pickled weights ({', '.join(pickles[:3])}), which can run any program when they are "
+            f"opened, so they are refused; only {TENSOR_FILE} is loaded."
+        )
+    for name in (TENSOR_FILE, CONFIG_FILE):
+        if name not in names:
+            raise TNetError(f"{what} is not a checkpoint: it has no {name} (pickled weights are never loaded).")
+
+
+def read_checkpoint(
+    folder: Path,
+    card: CheckpointCard,
+    *,
+    files: Collection[str] = FORMAT_FILES,
+    device: torch.device | str | None = None,
+    on_notice: Notice | None = None,
+) -> TNet:
+    """Build the model of a folder and complete its card, reading nothing but the given files."""
+    config = read_config(folder)
+    tensors = read_tensors(folder / TENSOR_FILE, expected_tensors(config.model))
+    model = empty_model(config.model)
+    model.load_state_dict(tensors, strict=True, assign=True)
+    model.class_names = config.class_names
+    model.source = card.source
+    model.card = complete_card(card, folder, config, files=files, on_notice=on_notice)
+    return _placed(model, device)
+
+
+def complete_card(
+    card: CheckpointCard,
+    folder: Path,
+    config: CheckpointConfig,
+    *,
+    files: Collection[str] = FORMAT_FILES,
+    on_notice: Notice | None = None,
+) -> CheckpointCard:
+    """Add what the folder itself tells; a broken evaluation is announced and left out."""
+    evaluation = None
+    if EVALUATION_FILE in files and (folder / EVALUATION_FILE).exists():
+        try:
+            evaluation = read_evaluation(folder)
+        except TNetError as error:
+            (on_notice or warn_notice)(f"The evaluation was left out: {error}")
+    return replace(
+        card,
+        config=config.model,
+        class_names=config.class_names,
+        provenance=config.provenance,
+        evaluation=evaluation,
+    )
+
+
+def _placed(model: TNet, device: torch.device | str | None) -> TNet:
+    try:
+        target = default_device() if device is None else torch.device(device)
+        return model.to(target).to(memory_format=torch.channels_last).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise TNetError(f"The model cannot be put on device '{device}': {reason(error)}.") from None

@@ -1,0 +1,180 @@
+"""Checkpoints from the Hub: pinned, bounded, hashed before first use, and without a network once cached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tnet_core.checkpoints.digests import FileDigest, check_digest, digest, is_remembered, matches_etag, remember
+from tnet_core.checkpoints.files import (
+    CONFIG_FILE,
+    EVALUATION_FILE,
+    MAX_BYTES,
+    README_FILE,
+    REQUIRED_FILES,
+    TENSOR_FILE,
+    readable_size,
+)
+from tnet_core.checkpoints.format import Notice, refuse_incomplete, warn_notice
+from tnet_core.checkpoints.hub_client import HubClient, RemoteFile
+from tnet_core.checkpoints.hub_errors import offline
+from tnet_core.checkpoints.hub_id import HubId, is_commit
+from tnet_core.errors import TNetError
+
+# The tensors come last: where they are cached, everything else was dealt with before.
+_ORDER = (README_FILE, EVALUATION_FILE, CONFIG_FILE, TENSOR_FILE)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A repository's checkpoint in the local cache, checked."""
+
+    folder: Path
+    commit: str
+    files: dict[str, FileDigest]  # exactly what was checked; nothing else in the folder may be read
+
+
+def fetch_pinned(hub_id: HubId, files: Mapping[str, FileDigest]) -> Fetched:
+    """The files of a registry entry: they must have the given sizes and hashes."""
+    client, commit = HubClient(hub_id), hub_id.revision
+    paths = {name: client.cached(name, commit) for name in files}
+    wrong = [name for name, path in paths.items() if path is None or check_digest(path, files[name]) is not None]
+    if wrong and client.offline:
+        damaged = ", ".join(name for name in wrong if paths[name] is not None)
+        if not damaged:
+            raise offline(hub_id)
+        raise TNetError(f"In the cache, {damaged} of '{hub_id}' is damaged, and HF_HUB_OFFLINE forbids a new download.")
+    for name in wrong:
+        remote = client.ask(name, commit)
+        if remote is None:
+            _refuse_missing(client, name, commit)
+        elif remote.size != files[name].size:
+            raise TNetError(
+                f"'{name}' of '{hub_id}' has {remote.size} bytes on the Hub, but the registry says {files[name].size}; "
+                "nothing was downloaded."
+            )
+    for name in sorted(wrong, key=_ORDER.index):
+        path = client.download(name, commit, files[name].size, force=paths[name] is not None)
+        problem = check_digest(path, files[name], remembered=False)
+        if problem is not None:
+            client.forget(path)
+            raise TNetError(
+                f"A file of '{hub_id}' is not what the registry promises and was removed: {problem}; do not use it "
+                "unless the registry is known to be wrong."
+            )
+        paths[name] = path
+    folder = paths[CONFIG_FILE]
+    assert folder is not None
+    return Fetched(folder.parent, commit, dict(files))
+
+
+def cached_files(hub_id: HubId, files: Mapping[str, FileDigest]) -> Path | None:
+    """The cached folder of a pinned checkpoint, unchecked, or None if it was not downloaded completely."""
+    client = HubClient(hub_id)
+    paths = [client.cached(name, hub_id.revision) for name in files]
+    return paths[0].parent if paths[0] is not None and None not in paths else None
+
+
+def fetch(hub_id: HubId, on_notice: Notice | None = None) -> Fetched:
+    """Any repository in our format; what a branch or tag means now is announced and pinned."""
+    notify = on_notice or warn_notice
+    client = HubClient(hub_id)
+    if hub_id.pinned and (found := _from_cache(client, hub_id.revision)) is not None:
+        return found
+    if client.offline:
+        found = _from_cache(client, hub_id.revision)
+        if found is None:
+            raise offline(hub_id)
+        notify(f"'{hub_id}' was not looked up (HF_HUB_OFFLINE): using commit {found.commit} from the cache.")
+        return found
+    remote = _survey(client, hub_id.revision)
+    commit = remote[CONFIG_FILE].commit
+    if not hub_id.pinned:
+        notify(
+            f"'{hub_id}' is not pinned: '{hub_id.revision}' is now commit {commit}; "
+            f"write {HubId(hub_id.repo, commit)} to get exactly these files again."
+        )
+        client.remember_revision(commit)
+    return _fetched(commit, {name: _obtain(client, name, remote[name]) for name in _ORDER if name in remote})
+
+
+def _survey(client: HubClient, revision: str) -> dict[str, RemoteFile]:
+    """What the repository has of our files, before anything is downloaded."""
+    found: dict[str, RemoteFile] = {}
+    for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE, README_FILE):
+        remote = client.ask(name, revision)
+        if remote is None:
+            if name in REQUIRED_FILES:
+                _refuse_missing(client, name, revision)
+            continue
+        if not 0 < remote.size <= MAX_BYTES[name]:
+            raise TNetError(
+                f"'{name}' of '{client.hub_id}' has {readable_size(remote.size)}; "
+                f"at most {readable_size(MAX_BYTES[name])} are accepted, and nothing was downloaded."
+            )
+        found[name] = remote
+        revision = remote.commit  # a branch may move between two questions
+    return found
+
+
+def _refuse_missing(client: HubClient, name: str, revision: str) -> None:
+    what = f"The Hub repository '{client.hub_id.repo}'"
+    try:
+        names = client.names(revision)
+    except TNetError:
+        if not client.exists:
+            raise
+        names = [other for other in REQUIRED_FILES if other != name]  # a mirror without lists of files
+    refuse_incomplete(names, what)
+    raise TNetError(f"{what} has no file '{name}' at '{revision}'.")
+
+
+def _obtain(client: HubClient, name: str, remote: RemoteFile) -> tuple[Path, FileDigest]:
+    """A file that is what the Hub says it is; a damaged copy in the cache is replaced."""
+    path = client.cached(name, remote.commit)
+    if path is not None and (found := _sound(path, remote.etag, remote.size)) is not None:
+        return path, found
+    path = client.download(name, remote.commit, remote.size, force=path is not None)
+    found = _sound(path, remote.etag, remote.size)
+    if found is None:
+        client.forget(path)
+        raise TNetError(
+            f"'{name}' of '{client.hub_id}' arrived with other content than the Hub announced and was removed; "
+            "try again, and do not use the repository if it happens twice."
+        )
+    return path, found
+
+
+def _from_cache(client: HubClient, revision: str) -> Fetched | None:
+    """The checkpoint without any network, if all of it is there and its hashes say it is sound."""
+    checked: dict[str, tuple[Path, FileDigest]] = {}
+    for name in _ORDER:
+        path = client.cached(name, revision)
+        if path is not None:
+            # The cache names a file's content as the Hub does.
+            found = digest(path) if is_remembered(path) else _sound(path, path.resolve().name)
+            if found is not None:
+                checked[name] = (path, found)
+        if name in REQUIRED_FILES and name not in checked:
+            return None
+    commit = checked[CONFIG_FILE][0].parent.name
+    if not is_commit(commit) or any(path.parent.name != commit for path, _ in checked.values()):
+        return None
+    return _fetched(commit, checked)
+
+
+def _sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
+    """The file's hash, if it agrees with the Hub's name for its content."""
+    found = digest(path)
+    agrees = matches_etag(path, found.sha256, etag)
+    if agrees is False or (size is not None and found.size != size):
+        return None
+    if agrees is None and size is None:
+        return None  # a cache without content ids cannot vouch for its files: the Hub has to be asked
+    remember(path, found.sha256)
+    return found
+
+
+def _fetched(commit: str, checked: Mapping[str, tuple[Path, FileDigest]]) -> Fetched:
+    return Fetched(checked[CONFIG_FILE][0].parent, commit, {name: found for name, (_, found) in checked.items()})

@@ -1,0 +1,105 @@
+"""`load`: one function for registry ids, folders and Hub repositories."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from tnet_core.checkpoints.card import CheckpointCard
+from tnet_core.checkpoints.config_file import read_config
+from tnet_core.checkpoints.digests import check_digest
+from tnet_core.checkpoints.entry import Entry
+from tnet_core.checkpoints.format import Notice, complete_card, load_folder, read_checkpoint
+from tnet_core.checkpoints.hub import cached_files, fetch, fetch_pinned
+from tnet_core.checkpoints.hub_id import PREFIX, HubId
+from tnet_core.checkpoints.registry import Registry
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+
+
+def load(
+    spec: str | Path,
+    *,
+    registry: Registry | str | Path | None = None,
+    device: torch.device | str | None = None,
+    allow_hub: bool = True,
+    on_notice: Notice | None = None,
+) -> TNet:
+    """Load a checkpoint, in this order of precedence:
+
+    1. a `Path` is a folder;
+    2. a text that starts with "hf:" is a Hub repository, `hf:owner/name[@revision]`;
+    3. a text that is an id of the registry is that entry (for a folder of that name write "./name");
+    4. any other text is a folder.
+
+    `allow_hub=False` refuses free Hub ids, as a public host should; registry entries still work,
+    wherever their files are. Notices (an unpinned revision, …) go to `on_notice`, or are warnings.
+    """
+    if isinstance(spec, os.PathLike):
+        return load_folder(Path(spec), device=device, on_notice=on_notice)
+    if not isinstance(spec, str) or not spec.strip() or not spec.isprintable() or len(spec) > 4096:
+        raise TNetError(f"A checkpoint is named by a registry id, a folder or {PREFIX}owner/name, not by {spec!r:.80}.")
+    if spec.startswith(PREFIX):
+        if not allow_hub:
+            raise TNetError("Only the checkpoints of the registry are offered here, not free Hub repositories.")
+        return _load_hub(HubId.parse(spec), device, on_notice)
+    known = registry if isinstance(registry, Registry) else Registry.load(registry)
+    if spec in known:
+        return load_entry(known.get(spec), device=device, on_notice=on_notice)
+    folder = _existing(spec)
+    if folder is None:
+        hint = f" (for a Hub repository write {PREFIX}{spec})" if spec.count("/") == 1 else ""
+        raise TNetError(f"{spec!r:.200} is neither a registry id nor a folder{hint}; {known.known(spec)}.")
+    return load_folder(folder, device=device, on_notice=on_notice)
+
+
+def _existing(text: str) -> Path | None:
+    try:
+        path = Path(text).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError):  # too long for a file name; "~somebody" who does not exist
+        return None
+
+
+def load_entry(entry: Entry, *, device: torch.device | str | None = None, on_notice: Notice | None = None) -> TNet:
+    """Load a checkpoint of the registry; no file is opened before its hash was checked."""
+    return read_checkpoint(
+        entry_folder(entry), entry.card(), files=tuple(entry.files), device=device, on_notice=on_notice
+    )
+
+
+def entry_folder(entry: Entry) -> Path:
+    """Where an entry's files are, all of them checked; a bundled one that is not there comes from the Hub."""
+    if entry.folder is None or (entry.hub is not None and not entry.folder.is_dir()):
+        assert entry.hub is not None
+        return fetch_pinned(entry.hub.id, entry.files).folder
+    for name, expected in entry.files.items():
+        problem = check_digest(entry.folder / name, expected)
+        if problem is not None:
+            raise TNetError(f"The bundled checkpoint '{entry.id}' is not what the registry promises: {problem}.")
+    return entry.folder
+
+
+def entry_card(entry: Entry, *, on_notice: Notice | None = None) -> CheckpointCard:
+    """All that is known about an entry without downloading anything."""
+    here = entry.folder is not None and entry.folder.is_dir()
+    if not here and (entry.hub is None or cached_files(entry.hub.id, entry.files) is None):
+        return replace(entry.card(), origin=f"Registry '{entry.registry.name}', {entry.where}, not downloaded yet.")
+    folder = entry_folder(entry)
+    return complete_card(entry.card(), folder, read_config(folder), files=tuple(entry.files), on_notice=on_notice)
+
+
+def _load_hub(hub_id: HubId, device: torch.device | str | None, on_notice: Notice | None) -> TNet:
+    found = fetch(hub_id, on_notice)
+    exact = HubId(hub_id.repo, found.commit)
+    card = CheckpointCard(
+        source=str(exact),
+        origin=f"The Hub repository '{hub_id.repo}' at commit {found.commit}, not checked against a registry.",
+        repo=hub_id.repo,
+        commit=found.commit,
+        files=found.files,
+    )
+    return read_checkpoint(found.folder, card, files=tuple(found.files), device=device, on_notice=on_notice)

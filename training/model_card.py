@@ -1,0 +1,169 @@
+"""The model card (README.md) of a published checkpoint: metadata for the Hub, then text for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tnet_core.checkpoints.card import CheckpointCard, describe
+from tnet_core.checkpoints.drafting import UNKNOWN, told
+from tnet_core.checkpoints.evaluation import BudgetResult, Evaluation
+
+PICTURE_FILE = "accuracy_vs_locations.png"
+LIBRARY_NAME = "tnet-explorer"
+PAPER = (
+    "Athanasios Papadopoulos, Paweł Korus and Nasir Memon. Hard-Attention for Scalable Image Classification. "
+    "NeurIPS 2021."
+)
+# The Hub's identifiers of common licences; any other licence is "other" with a name.
+_LICENCES = {
+    "apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
+    "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "gpl-3.0", "lgpl-3.0", "agpl-3.0", "openrail",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a card states beyond the numbers; empty means not stated."""
+
+    title: str
+    licence: str = ""
+    data_licence: str = ""
+    dataset: str = ""
+    base_model: str = ""
+    citation: str = ""
+
+    @classmethod
+    def of(cls, card: CheckpointCard, title: str, **given: str | None) -> Details:
+        """From options first, then from the checkpoint's provenance."""
+
+        def chosen(key: str) -> str:
+            value = given.get(key) or told(card, key)
+            return "" if value == UNKNOWN else value
+
+        dataset = chosen("dataset") or (card.evaluation.dataset if card.evaluation else "")
+        names = ("licence", "data_licence", "base_model", "citation")
+        return cls(title=title, dataset=dataset, **{name: chosen(name) for name in names})
+
+
+def model_card(card: CheckpointCard, details: Details, repo: str) -> str:
+    """The whole README.md."""
+    header = yaml.safe_dump(metadata(card.evaluation, details), sort_keys=False, allow_unicode=True, width=110)
+    parts = [f"---\n{header}---\n", f"# {details.title}\n", _about(card), _usage(card, repo)]
+    if card.evaluation is not None:
+        parts.append(_numbers(card.evaluation))
+    parts += [_provenance(card), _terms(details)]
+    return "\n".join(part for part in parts if part)
+
+
+def metadata(evaluation: Evaluation | None, details: Details) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "library_name": LIBRARY_NAME,
+        "pipeline_tag": "image-classification",
+        "tags": ["tnet", "hard-attention", "image-classification"],
+        **_licence(details.licence),
+    }
+    if details.dataset:
+        found["datasets"] = [_identifier(details.dataset)]
+    if details.base_model:
+        found["base_model"] = details.base_model
+    if evaluation is not None:
+        results = [_index_entry(evaluation, result) for result in evaluation.results]
+        found["model-index"] = [{"name": details.title, "results": results}]
+    return found
+
+
+def _licence(text: str) -> dict[str, str]:
+    known = text.lower()
+    if not text:
+        return {"license": "unknown"}
+    return {"license": known} if known in _LICENCES else {"license": "other", "license_name": text}
+
+
+def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]:
+    at = _locations(result)
+    metrics = [{"type": "accuracy", "name": f"Top-1 accuracy, {at}", "value": result.top1}]
+    if result.top5 is not None:
+        metrics.append({"type": "accuracy", "name": f"Top-5 accuracy, {at}", "value": result.top5})
+    return {
+        "task": {"type": "image-classification", "name": f"Image classification with {at}"},
+        "dataset": {
+            "name": evaluation.dataset,
+            "type": _identifier(evaluation.dataset),
+            "split": evaluation.split,
+            "args": {"budget": list(result.budget)},
+        },
+        "metrics": metrics,
+    }
+
+
+def _locations(result: BudgetResult) -> str:
+    count = f"{result.looks} attended location{'' if result.looks == 1 else 's'}"
+    return count if len(result.budget) < 2 else f"{count} ({' x '.join(map(str, result.budget))})"
+
+
+def _identifier(name: str) -> str:
+    """A data set's id as it is, or one made from its name."""
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name, re.ASCII):
+        return name
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "dataset"
+
+
+def _about(card: CheckpointCard) -> str:
+    assert card.config is not None
+    text = f"A checkpoint for TNet Explorer: {describe(card.config)}.\n"
+    if card.config.is_baseline:
+        return text
+    return (
+        text
+        + "\nTNet sees a thumbnail of the image, scores a grid of candidate regions, looks at the best ones in full\n"
+        "resolution and classifies from all looks together. How many it looks at is your choice at run time.\n"
+    )
+
+
+def _usage(card: CheckpointCard, repo: str) -> str:
+    assert card.config is not None
+    budget = "" if card.config.is_baseline else f", budget={card.config.budget!r}"
+    answer = "trace.logits().argmax()"
+    result = f"model.class_names[{answer}]" if card.class_names else answer
+    return (
+        "## Usage\n\n```python\nimport tnet_core as tn\n\n"
+        f'model = tn.load("hf:{repo}")  # append @commit to pin the exact files\n'
+        f'trace = tn.traverse(model, "photo.jpg"{budget})\n'
+        f"print({result})\n```\n\n"
+        f"or open `hf:{repo}` in the app. Only `model.safetensors` is loaded; nothing in this repository is executed.\n"
+    )
+
+
+def _numbers(evaluation: Evaluation) -> str:
+    lines = [
+        "## Accuracy and cost\n",
+        f"Measured on {evaluation.where}.\n",
+        f"![Accuracy against attended locations]({PICTURE_FILE})\n",
+        "| locations per image | top-1 | top-5 | GFLOPs per image |",
+        "|---|---|---|---|",
+    ]
+    for result in evaluation.results:
+        top5 = "" if result.top5 is None else f"{100 * result.top5:.2f} %"
+        flops = "" if result.flops is None else f"{result.flops / 1e9:.2f}"
+        count = _locations(result).replace(" attended locations", "").replace(" attended location", "")
+        lines.append(f"| {count} | {100 * result.top1:.2f} % | {top5} | {flops} |")
+    return "\n".join(lines) + "\n"
+
+
+def _provenance(card: CheckpointCard) -> str:
+    if not card.provenance:
+        return ""
+    block = yaml.safe_dump(card.provenance, sort_keys=False, allow_unicode=True, width=100)
+    return "## Provenance\n\n" + "".join(f"    {line}\n" for line in block.splitlines())
+
+
+def _terms(details: Details) -> str:
+    return (
+        "## Licence and citation\n\n"
+        f"- Weights: {details.licence or UNKNOWN}\n- Training data: {details.data_licence or UNKNOWN}\n"
+        f"- Please cite: {details.citation or PAPER}\n"
+    )

@@ -1,0 +1,36 @@
+"""Pictures to start with, drawn by this package: no photograph's licence to mind, no file to ship.
+
+Each is one quiet composition with details that only show from close by. They are the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from viz.examples import board, city, fields, harbour
+
+
+@dataclass(frozen=True)
+class Example:
+    title: str
+    draw: Callable[[], np.ndarray]
+
+
+EXAMPLES: tuple[Example, ...] = (
+    Example("Harbour at dusk", harbour.draw),
+    Example("Farmland", fields.draw),
+    Example("City at night", city.draw),
+    Example("Circuit board", board.draw),
+)
+
+
+@lru_cache(maxsize=len(EXAMPLES))
+def picture(index: int) -> np.ndarray:
+    """Example `index` as (H, W, 3) uint8, read-only because it is shared."""
+    pixels = EXAMPLES[index].draw()
+    pixels.setflags(write=False)
+    return pixels

@@ -1,0 +1,45 @@
+"""How numbers are written on the page: two significant digits, a true minus sign, units."""
+
+from __future__ import annotations
+
+import math
+
+_MINUS = "\N{MINUS SIGN}"
+_MOST_DECIMALS = 4  # smaller values are zero for a reader
+
+
+def short(value: float) -> str:
+    """Two significant digits, never in exponent notation; whole numbers keep all their digits."""
+    if not math.isfinite(value):
+        return "n/a"
+    if abs(value) < 0.5 * 10**-_MOST_DECIMALS:
+        return "0"
+    decimals = min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(abs(value)))))
+    text = f"{abs(value):.{decimals}f}"
+    if decimals and len(text.replace(".", "").lstrip("0")) > 2:  # 9.96 became 10.0
+        text = f"{abs(value):.{decimals - 1}f}"
+    return _MINUS + text if value < 0 else text
+
+
+def signed(value: float) -> str:
+    """As `short`, with the sign always written."""
+    text = short(value)
+    return text if text in ("0", "n/a") or value < 0 else f"+{text}"
+
+
+def percent(share: float) -> str:
+    return f"{short(100 * share)} %"
+
+
+def times(factor: float) -> str:
+    return f"{short(factor)}×"
+
+
+def fixed(value: float) -> str:
+    """Two decimals: for terms of a sum, which must add up as written."""
+    text = f"{abs(value):.2f}"
+    return _MINUS + text if value < 0 and float(text) else text
+
+
+def gigaflops(flops: int) -> str:
+    return f"{short(flops / 1e9)} GFLOPs"
