@@ -98,7 +98,9 @@ def _fits(value: Any, hint: Any) -> bool:
     if args:  # X | None
         return any(_fits(value, option) for option in args)
     if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, int):  # a whole number too large for a float is none of ours
+            return not isinstance(value, bool) and abs(value) < 2**53
+        return isinstance(value, float) and math.isfinite(value)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)

@@ -62,9 +62,9 @@ def figure(trace: Trace, k: int) -> go.Figure:
 
 
 def _labels(lift: np.ndarray, numbers: dict[int, int]) -> list[list[str]]:
-    """The lift, after the number of the look where one was taken."""
+    """The lift, under the number of the look where one was taken."""
     flat = [
-        f"<b>{numbers[index]}</b>  {times(value)}" if index in numbers else times(value)
+        f"<b>{numbers[index]}</b><br>{times(value)}" if index in numbers else times(value)
         for index, value in enumerate(lift.ravel().tolist())
     ]
     n = lift.shape[0]

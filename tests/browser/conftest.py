@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Request, sync_playwright
 
 import tnet_core as tn
 from viz.examples import picture
@@ -76,15 +76,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def browser() -> Iterator[BrowserContext]:
     names = ("chromium", "chromium-browser", "google-chrome")
     executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if executable is None:
         pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
-        yield browser
-        browser.close()
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        context = chromium.new_context()  # one for all pages: they share the cache of scripts
+        context.set_default_timeout(30_000)
+        yield context
+        chromium.close()
 
 
 @pytest.fixture
@@ -94,25 +96,23 @@ def requests() -> list[Request]:
 
 
 @pytest.fixture
-def visit(server: str, chromium: Browser, requests: list[Request]) -> Iterator[Callable[..., Page]]:
+def visit(server: str, browser: BrowserContext, requests: list[Request]) -> Iterator[Callable[..., Page]]:
     """Opens the landing page and waits for its finished traversal. No request may leave this machine."""
-    opened = []
+    opened: list[Page] = []
 
     def open_page(width: int = 1440, height: int = 900, theme: str = "light") -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": height})
-        context.set_default_timeout(30_000)
-        opened.append(context)
-        page = context.new_page()
+        page = browser.new_page()
+        opened.append(page)
+        page.set_viewport_size({"width": width, "height": height})
         page.on("request", lambda request: requests.append(request))
         page.goto(f"{server}/?__theme={theme}")
         page.wait_for_selector(FINISHED)
         return page
 
     yield open_page
-    for context in opened:
-        context.close()
-    elsewhere = {request.url for request in requests if leaves(request.url)}
-    assert not elsewhere
+    for page in opened:
+        page.close()
+    assert not {request.url for request in requests if leaves(request.url)}
 
 
 def leaves(address: str) -> bool:

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, Request, expect
 
 import tests.support.models as models
 import tnet_core as tn
+from tests.browser.conftest import leaves
 from tests.browser.reading import assert_shows, contrasts, wait_for_looks
 from viz.examples import picture
 
@@ -110,7 +111,7 @@ def test_nothing_is_cut_off_on_a_telephone(visit: Visit) -> None:
         wait_for_looks(page, k)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         beyond = page.evaluate(
-            """[...document.querySelectorAll('.gradio-container *')].filter(e => {
+            """[...document.querySelectorAll('.gradio-container *:not(.draglayer, .draglayer *)')].filter(e => {
                  const r = e.getBoundingClientRect(); return r.width && (r.right > 391 || r.left < -1); })
                .map(e => e.className.baseVal ?? e.className)"""
         )
@@ -125,20 +126,17 @@ def test_nothing_is_cut_off_on_a_telephone(visit: Visit) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_is_readable_in_light_and_in_dark(visit: Visit, theme: str) -> None:
     page = visit(width=1024, height=768, theme=theme)
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") is (theme == "light")
+    corner = Image.open(io.BytesIO(page.screenshot(clip={"x": 2, "y": 2, "width": 1, "height": 1}))).convert("L")
+    assert corner.getpixel((0, 0)) == 255 if theme == "light" else corner.getpixel((0, 0)) < 40
     texts = contrasts(page, TEXTS)
     assert len(texts) > 60
     assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}
 
 
-def test_no_request_leaves_this_machine(visit: Visit, requests: list[Request], tmp_path: Path) -> None:
-    file = tmp_path / "small.png"
-    Image.fromarray(models.picture(64, 64)).save(file)
+def test_no_request_leaves_this_machine(visit: Visit, requests: list[Request]) -> None:
+    """Asserted for every test when its pages close; here, that there is something to assert."""
+    assert leaves("https://fonts.example/css")
     page = visit()
-    page.click("[data-example='2']")
-    expect(page.locator(".tn-picture")).to_contain_text("City at night")
-    page.set_input_files(UPLOAD, file)
-    expect(page.locator(".tn-picture")).to_contain_text("small.png")
-    page.wait_for_load_state("networkidle")
-    assert len(requests) > 20  # that none of them leaves is asserted for every test, when its pages close
+    page.wait_for_timeout(1000)  # late requests; the page is never idle, it keeps a heartbeat open
+    assert len(requests) > 20
+    assert not [request.url for request in requests if leaves(request.url)]

@@ -134,6 +134,22 @@ def test_a_cached_start_works_offline_in_a_new_process(hub: LocalHub, checkpoint
     assert f"using commit {commit} from the cache" in output
 
 
+@pytest.mark.parametrize("kind", ["a mirror without content ids", "a cache without links"])
+def test_a_cache_that_does_not_name_content_works_offline_too(
+    hub: LocalHub, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    hub.opaque = kind == "a mirror without content ids"
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_SYMLINKS", not hub.opaque)
+    commit = hub.commit(REPO, contents(checkpoint))
+    load(f"hf:{REPO}@{commit}")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert load(f"hf:{REPO}@{commit}").class_names == NAMES
+    cached = next(Path(os.environ["HF_HOME"]).rglob(TENSORS)).resolve()
+    cached.write_bytes(_flipped(cached.read_bytes()))
+    with pytest.raises(tn.TNetError, match="is not in the cache"):  # nobody vouches for it any more
+        load(f"hf:{REPO}@{commit}")
+
+
 def test_offline_and_not_cached_is_one_sentence(
     hub: LocalHub, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_presets_survive_json(name: str) -> None:
         ({"location_block": "b", "location_rows": (1, 2, 3, 4, 4)}, "5 increasing row numbers"),
         ({"location": "none"}, "A baseline"),
         ({"dropout": 1.5}, "'dropout'"),
+        ({"dropout": 10**400}, "'dropout'"),
     ],
 )
 def test_impossible_values_are_refused_by_name(changes: dict, message: str) -> None:

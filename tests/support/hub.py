@@ -44,6 +44,7 @@ class LocalHub:
         self.served_instead: dict[str, bytes] = {}  # file name -> bytes that are sent in place of the right ones
         self.announced_size: dict[str, int] = {}  # file name -> size in answers to HEAD
         self.cuts: list[tuple[str, int]] = []  # "close" or "reset" a transfer of a large file after so many bytes
+        self.opaque = False  # whether ETags are names without a meaning, as some mirrors send
         self.validation_errors: list[str] = []
         self._servers = [_server(_HubHandler, self), _server(_CdnHandler, self)]
         self.endpoint, self.cdn = (f"http://127.0.0.1:{server.server_port}" for server in self._servers)
@@ -216,12 +217,15 @@ class _HubHandler(_Handler):
                 302,
                 Location=f"{self.hub.cdn}/{name}/{sha256}",
                 X_Repo_Commit=commit,
-                X_Linked_Etag=f'"{sha256}"',
+                X_Linked_Etag=f'"{self.etag(sha256)}"',
                 X_Linked_Size=str(self.hub.announced_size.get(name, len(data))),
             )
             return
         blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-        self.send_file(name, data, ETag=f'"{blob}"', X_Repo_Commit=commit)
+        self.send_file(name, data, ETag=f'"{self.etag(blob)}"', X_Repo_Commit=commit)
+
+    def etag(self, content_id: str) -> str:
+        return f"v-{content_id[:8]}" if self.hub.opaque else content_id
 
     def info(self, repo: str, revision: str) -> None:
         found = self.find(repo, revision)

@@ -67,12 +67,17 @@ def is_remembered(path: Path) -> bool:
         return False
 
 
-def remember(path: Path, sha256: str) -> None:
-    """Note that the file, as it is now, was found good."""
+def remember(path: Path, sha256: str, *, patiently: bool = False) -> None:
+    """Note that the file, as it is now, was found good; patiently means also if it is brand new."""
     try:
         status = path.stat()
-        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED_NS:
-            return
+        missing = _SETTLED_NS - (time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns))
+        if missing > 0:
+            if not patiently:
+                return
+            time.sleep(min(missing, _SETTLED_NS) / 1e9)
+            if _fingerprint(path.stat()) != _fingerprint(status):
+                return
         record = [*_fingerprint(status), sha256]
         memory = _memory()
         if memory.get(_key(path)) == record:

@@ -172,7 +172,8 @@ def _sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
         return None
     if agrees is None and size is None:
         return None  # a cache without content ids cannot vouch for its files: the Hub has to be asked
-    remember(path, found.sha256)
+    # Where the cache does not name files by their content, only our memory vouches for them later.
+    remember(path, found.sha256, patiently=matches_etag(path, found.sha256, path.resolve().name) is None)
     return found
 
 

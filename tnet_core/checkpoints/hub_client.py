@@ -36,7 +36,7 @@ from tnet_core.errors import TNetError
 LIBRARY_NAME = "tnet-explorer"
 _QUESTION_TIMEOUT = 5.0  # of one network operation, in seconds
 _ANSWER_DEADLINE = 12.0  # of a whole question: names and several addresses each take their own time
-_SLACK = 64 << 20  # transfers may carry a little more than the file (blocks of shared storage)
+_SLACK = 64 << 20  # transfers may carry more than the file: parts sent again, blocks of shared storage
 
 T = TypeVar("T")
 
@@ -162,7 +162,7 @@ class HubClient:
                 force_download=force,
                 etag_timeout=_QUESTION_TIMEOUT,
                 library_name=LIBRARY_NAME,
-                tqdm_class=_bounded_bar(name, size + _SLACK),
+                tqdm_class=_bounded_bar(name, 2 * size + _SLACK),
             )
         )
         path = Path(found)
