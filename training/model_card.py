@@ -11,9 +11,9 @@ import yaml
 from tnet_core.checkpoints.card import CheckpointCard, describe
 from tnet_core.checkpoints.drafting import UNKNOWN, told
 from tnet_core.checkpoints.evaluation import BudgetResult, Evaluation
+from tnet_core.checkpoints.hub_client import LIBRARY_NAME
 
 PICTURE_FILE = "accuracy_vs_locations.png"
-LIBRARY_NAME = "tnet-explorer"
 PAPER = (
     "Athanasios Papadopoulos, Paweł Korus and Nasir Memon. Hard-Attention for Scalable Image Classification. "
     "NeurIPS 2021."

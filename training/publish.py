@@ -16,12 +16,12 @@ from tnet_core.checkpoints.drafting import as_id, digests_of, draft
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tnet_core.checkpoints.files import CONFIG_FILE, EVALUATION_FILE, README_FILE, TENSOR_FILE, reason
 from tnet_core.checkpoints.format import load_folder
-from tnet_core.checkpoints.hub_client import HubClient
+from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
 from tnet_core.checkpoints.hub_errors import explain
 from tnet_core.checkpoints.hub_id import HubId, check_repo, is_commit
 from tnet_core.errors import TNetError
 from training.accuracy_picture import draw_accuracy
-from training.model_card import LIBRARY_NAME, PICTURE_FILE, Details, model_card
+from training.model_card import PICTURE_FILE, Details, model_card
 
 _DETAILS = ("licence", "data_licence", "dataset", "base_model", "citation")
 

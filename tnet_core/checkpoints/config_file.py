@@ -90,10 +90,7 @@ def _parse(value: Any) -> CheckpointConfig:
     unknown = sorted(set(value) - _FIELDS)
     if unknown:
         raise TNetError(f"it has unknown field(s): {', '.join(name[:40] for name in unknown[:5])}.")
-    try:
-        model = TNetConfig.from_dict(value["model"])
-    except OverflowError:
-        raise TNetError("a number in its field 'model' is too large.") from None
+    model = TNetConfig.from_dict(value["model"])
     config = CheckpointConfig(
         model,
         check_class_names(value.get("class_names", []), model.num_classes),
