@@ -1,11 +1,13 @@
-"""Command line: traverse an image and print what every look was worth.
+"""Command line: traverse an image and print what every look was worth, or check a trace again.
 
 python -m tnet_core IMAGE --checkpoint ID|FOLDER|hf:owner/name[@revision] --budget 5
+python -m tnet_core replay TRACE --image FILE [--checkpoint …]
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tnet_core import checkpoints
 from tnet_core.build import build
 from tnet_core.errors import TNetError
 from tnet_core.presets import preset
+from tnet_core.replay import replay
 from tnet_core.tnet import TNet
 from tnet_core.trace import Trace
 from tnet_core.traversal import traverse
@@ -22,19 +25,14 @@ from tnet_core.traversal import traverse
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = _parser().parse_args(argv)
+    arguments = sys.argv[1:] if argv is None else argv
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
     try:
-        trace = traverse(
-            _model(options),
-            options.image,
-            _numbers(options.budget),
-            _policy(options.policy),
-            options.levels,
-            sampling=options.sampling,
-        )
-        print(report(trace, top=options.top))
-        if options.json is not None:
-            _write(options.json, trace.to_json())
+        if arguments[:1] == ["replay"]:
+            print(_replay(_replay_parser().parse_args(arguments[1:])))
+        else:
+            _traverse(_parser().parse_args(arguments))
     except TNetError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -44,9 +42,40 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _traverse(options: argparse.Namespace) -> None:
+    trace = traverse(
+        _model(options),
+        options.image,
+        _numbers(options.budget),
+        _policy(options.policy),
+        options.levels,
+        sampling=options.sampling,
+    )
+    print(report(trace, top=options.top))
+    if options.json is not None:
+        _write(options.json, trace.to_json())
+
+
+def _replay(options: argparse.Namespace) -> str:
+    try:
+        text = options.trace.read_bytes()
+    except OSError as error:
+        raise TNetError(f"The trace '{options.trace}' cannot be read ({error.strerror}).") from None
+    trace = Trace.from_json(text)
+    spec = trace.source if options.checkpoint is None else options.checkpoint
+    model = checkpoints.load(spec, registry=options.registry, device=options.device)
+    again = replay(trace, model, options.image)
+    return (
+        f"The replay passed: {len(again.locations)} looks and every number of the trace agree; "
+        f"predicted {again.class_name(again.prediction)}."
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tnet_core", description="Traverse an image and print what every look was worth."
+        prog="python -m tnet_core",
+        description="Traverse an image and print what every look was worth.",
+        epilog="python -m tnet_core replay TRACE --image FILE checks a trace again.",
     )
     parser.add_argument("image", help="an image file")
     weights = parser.add_mutually_exclusive_group(required=True)
@@ -60,6 +89,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--top", type=int, default=5, help="classes to print (default 5)")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where present)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the trace here")
+    return parser
+
+
+def _replay_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tnet_core replay",
+        description="Take a trace's looks again and compare every number; fails and names the first that differs.",
+    )
+    parser.add_argument("trace", type=Path, help="a trace written with --json")
+    parser.add_argument("--image", required=True, metavar="FILE", help="the image it was made of")
+    parser.add_argument("--checkpoint", metavar="ID|FOLDER|hf:…", help="default: the one named in the trace")
+    parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda where present)")
     return parser
 
 
@@ -99,19 +141,21 @@ def report(trace: Trace, top: int = 5) -> str:
         f"model {trace.source} ({trace.config.name or trace.config.backbone}), policy {trace.policy}, "
         f"{trace.sampling} sampling, image {trace.image.width} x {trace.image.height}",
         "",
-        f"{'look':>5} {'level':>5} {'cell':>8} {'box x0 y0 x1 y1':>23} {'lift':>6} {'weight':>7} {'contribution':>13}",
+        f"{'look':>5} {'level':>5} {'inside':>6} {'cell':>8} {'box x0 y0 x1 y1':>23} {'lift':>6} {'weight':>7} "
+        f"{'contribution':>13}",
     ]
     for look, weight, value in zip(shares.looks, weights, shares.values, strict=True):
         if look is None:
-            place = f"{'–':>5} {1:>5} {'whole':>8} {'0.000 0.000 1.000 1.000':>23} {'–':>6}"
+            place = f"{'–':>5} {1:>5} {'–':>6} {'whole':>8} {'0.000 0.000 1.000 1.000':>23} {'–':>6}"
         else:
             at = trace.locations[look]
             cell = f"{at.index} ({at.index // trace.config.grid},{at.index % trace.config.grid})"
             box = " ".join(f"{side:.3f}" for side in at.box)
-            place = f"{look + 1:>5} {at.level:>5} {cell:>8} {box:>23} {at.lift:>6.2f}"
+            inside = "–" if at.parent is None else str(at.parent + 1)
+            place = f"{look + 1:>5} {at.level:>5} {inside:>6} {cell:>8} {box:>23} {at.lift:>6.2f}"
         lines.append(f"{place} {weight:>7.3f} {value:>+13.4f}")
-    lines.append(f"{'bias':>60} {shares.bias:>+11.4f}")
-    lines.append(f"{'logit of ' + trace.class_name(predicted):>60} {shares.total:>+11.4f}")
+    lines.append(f"{'bias':>66} {shares.bias:>+13.4f}")
+    lines.append(f"{'logit of ' + trace.class_name(predicted):>66} {shares.total:>+13.4f}")
     probabilities, logits = trace.probabilities(), trace.logits()
     lines += ["", f"{'class':<40} {'probability':>11} {'logit':>9}"]
     for cls in np.argsort(-logits, kind="stable")[: max(top, 1)]:

@@ -15,6 +15,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modules.weighting import FeatureWeightingModule
 
 _CHUNK = 1024  # subsets weighed at once
+NOT_FINITE = "The model produced values that are not finite: its weights are damaged."
 
 
 class Aggregator:
@@ -52,12 +53,13 @@ class Aggregator:
         if self.uniform:
             return np.full(len(rows), 1.0 / len(rows), dtype=np.float32)
         key = tuple(sorted(rows))
-        if key not in self._table:
+        stored = self._table.get(key)
+        if stored is None:
             masks = np.zeros((1, self.count), dtype=bool)
             masks[0, list(key)] = True
-            self._table[key] = self.many_weights(masks)[0, list(key)]
+            stored = self.many_weights(masks)[0, list(key)]
         at = {row: i for i, row in enumerate(key)}
-        return self._table[key][[at[row] for row in rows]]
+        return stored[[at[row] for row in rows]]
 
     def many_weights(self, masks: np.ndarray) -> np.ndarray:
         """Weights of many subsets: masks (S, N) bool -> (S, N) float32, zero outside; empty rows stay zero."""
@@ -66,20 +68,36 @@ class Aggregator:
         if self.uniform:
             result[filled] = masks[filled] / masks[filled].sum(1, keepdims=True)
             return result
+        unknown = []
+        for row in np.flatnonzero(filled):
+            members = np.flatnonzero(masks[row])
+            stored = self._table.get(tuple(members.tolist()))
+            if stored is None:
+                unknown.append(row)
+            else:
+                result[row, members] = stored
+        if unknown:
+            result[unknown] = self._compute(masks[unknown])
+        return result
+
+    def _compute(self, masks: np.ndarray) -> np.ndarray:
+        """Ask the model's weighting module: masks (S, N) bool, none empty -> (S, N) float32."""
         if self.weighting is None:
             raise TNetError(
                 "This trace was read from a file, which holds the weights of prefixes and budgets only; "
                 "call attach(model) to ask for other subsets."
             )
-        device = self.weighting.output.weight.device
-        features = torch.from_numpy(self.features).to(device)
-        chosen = np.flatnonzero(filled)
+        parameter = self.weighting.output.weight
+        features = torch.from_numpy(self.features).to(parameter)
+        parts = []
         with torch.inference_mode():
-            for start in range(0, len(chosen), _CHUNK):
-                part = chosen[start : start + _CHUNK]
-                weights = self.weighting.for_subsets(features, torch.from_numpy(masks[part]).to(device))
-                result[part] = weights.float().cpu().numpy()
-        return result
+            for start in range(0, len(masks), _CHUNK):
+                chosen = torch.from_numpy(masks[start : start + _CHUNK]).to(parameter.device)
+                parts.append(self.weighting.for_subsets(features, chosen).float().cpu().numpy())
+        weights = np.concatenate(parts)
+        if not np.isfinite(weights).all():
+            raise TNetError(NOT_FINITE)
+        return weights
 
     def prepare(self, sets: Iterable[tuple[int, ...]]) -> None:
         """Compute the weights of several sets of rows in one go."""
@@ -91,6 +109,10 @@ class Aggregator:
             masks[i, list(key)] = True
         for key, row in zip(missing, self.many_weights(masks), strict=True):
             self._table[key] = row[list(key)]
+
+    def knows(self, sets: Iterable[tuple[int, ...]]) -> bool:
+        """Whether the weights of all these sets are at hand without a model."""
+        return self.uniform or all(tuple(sorted(rows)) in self._table for rows in sets)
 
     def logits(self, rows: tuple[int, ...]) -> np.ndarray:
         """(classes,) float32. Sums run in double precision, so that contributions add up exactly."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
+
+import numpy as np
 
 from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.numbers import entries, whole
 
 _MAX_LOOKS = 10_000  # of one traversal; keeps a mistyped budget from filling the memory
 
@@ -16,21 +18,16 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
 
     None is the budget of training; for levels beyond those of training its last entry is repeated.
     """
-    depth = config.levels if levels is None else _integer(levels, "The number of levels")
+    depth = config.levels if levels is None else whole(levels, "The number of levels", 1, 12)
     if config.is_baseline:
-        if depth != 1 or budget not in (None, (), [], 0, (0,), [0]):
+        if depth != 1 or (budget is not None and any(budget_entries(budget))):
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
         return ()
-    if not 1 <= depth <= 12:
-        raise TNetError(f"The number of levels must lie in 1…12, not {depth}.")
     if budget is None:
         trained = config.budget or (1,)
         looks = tuple((trained + trained[-1:] * depth)[: depth - 1])
     else:
-        entries = [budget] if isinstance(budget, int) else budget
-        if isinstance(entries, (str, bytes)) or not hasattr(entries, "__iter__"):
-            raise TNetError(f"A budget is one whole number per level below the first, not {budget!r:.60}.")
-        looks = tuple(_integer(k, "A budget entry") for k in entries)
+        looks = budget_entries(budget)
     if len(looks) != depth - 1:
         raise TNetError(
             f"A budget of {len(looks)} entries does not fit {depth} levels: give {depth - 1} "
@@ -50,10 +47,8 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
     return looks
 
 
-def _integer(value: object, what: str) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TNetError(f"{what} must be a whole number, not {value!r:.60}.") from None
+def budget_entries(budget: Sequence[int] | int) -> tuple[int, ...]:
+    """The numbers of a budget; a single one stands for two levels."""
+    if not isinstance(budget, (str, bytes)) and not np.ndim(budget):
+        return (whole(budget, "A budget"),)
+    return tuple(whole(k, "A budget entry") for k in entries(budget, "A budget"))

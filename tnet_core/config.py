@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tnet_core.errors import TNetError
@@ -48,7 +48,8 @@ class TNetConfig:
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
 
-    name: str = ""  # preset it came from, for display only
+    # Preset it came from, for display only: two configurations that differ in nothing else are equal.
+    name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -107,11 +108,11 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _check_types(cfg: TNetConfig) -> None:
-    for field in dataclasses.fields(cfg):
-        value, hint = getattr(cfg, field.name), _HINTS[field.name]
+    for name, hint in _HINTS.items():
+        value = getattr(cfg, name)
         if not _fits(value, hint):
             wanted = str(getattr(hint, "__name__", hint)).replace("typing.", "")
-            raise TNetError(f"Configuration field '{field.name}' is {value!r:.80}, but must be {wanted}.")
+            raise TNetError(f"Configuration field '{name}' is {value!r:.80}, but must be {wanted}.")
 
 
 def _check_values(cfg: TNetConfig) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from tnet_core.budget import check_budget
 from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
 from tnet_core.tnet import LookOutput, TNet
 
 
@@ -34,18 +35,23 @@ class UnitCosts:
 
 def count_parameters(config: TNetConfig) -> int:
     """All values a checkpoint stores, as the paper counts: BN statistics and the reward baseline too."""
+    _require_config(config)
     return unit_costs(config).parameters
+
+
+def _require_config(config: object) -> None:
+    if not isinstance(config, TNetConfig):
+        raise TNetError(f"Costs are those of a TNetConfig, such as tn.preset(NAME), not of {config!r:.60}.")
 
 
 def flops(config: TNetConfig, budget: Sequence[int] | int | None = None, levels: int | None = None) -> int:
     """Multiplications of one image with the given looks per grid (default: those of training)."""
-    looks, grids, width = 0, 1, 1
-    per_grid = check_budget(config, budget, levels)
-    for depth, k in enumerate(per_grid):
+    _require_config(config)
+    looks, grids, width = 0, 0, 1
+    for k in check_budget(config, budget, levels):
+        grids += width  # every image above the last level has its grid scored
         width *= k
         looks += width
-        if depth < len(per_grid) - 1:
-            grids += width
     return looks_cost(config, looks, grids)[0]
 
 
@@ -53,8 +59,7 @@ def looks_cost(config: TNetConfig, looks: int, grids: int) -> tuple[int, int]:
     """(multiplications, parameters) of a thumbnail, `looks` looks and `grids` scored grids."""
     unit = unit_costs(config)
     count = looks + 1
-    scored = 0 if config.is_baseline else grids * unit.locate
-    total = count * (unit.look + unit.weigh_each) + scored + unit.weigh + unit.classify
+    total = count * (unit.look + unit.weigh_each) + grids * unit.locate + unit.weigh + unit.classify
     return total, unit.parameters
 
 

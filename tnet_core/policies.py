@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tnet_core.errors import TNetError
+from tnet_core.numbers import entries, whole
 from tnet_core.records import Distribution
 
 Policy = Callable[[Distribution], Sequence[int]]
@@ -20,7 +21,7 @@ Policy = Callable[[Distribution], Sequence[int]]
 
 def learned(grid: Distribution) -> Sequence[int]:
     """The network's own choice: descending logit, ties to the lower index."""
-    return np.argsort(-grid.logits.ravel(), kind="stable").tolist()
+    return grid.order.tolist()
 
 
 def raster(grid: Distribution) -> Sequence[int]:
@@ -38,6 +39,7 @@ def centre(grid: Distribution) -> Sequence[int]:
 
 def random(seed: int = 0) -> Policy:
     """A seeded shuffle, the same for the same grid whatever was visited before."""
+    whole(seed, "The seed of a random policy", 0, 2**63 - 1)
 
     def choose(grid: Distribution) -> Sequence[int]:
         generator = np.random.default_rng([seed, len(grid.path), *grid.path])
@@ -52,10 +54,10 @@ def cells(chosen: Sequence[int] | Mapping[tuple[int, ...], Sequence[int]]) -> Po
 
     The path of a grid is the tuple of cells that leads to it: () for the thumbnail's.
     """
-    table: dict[tuple[int, ...], Sequence[int]] = dict(chosen) if isinstance(chosen, Mapping) else {(): list(chosen)}
+    table: dict[tuple[int, ...], Sequence[int]] = dict(chosen) if isinstance(chosen, Mapping) else {(): chosen}
 
     def choose(grid: Distribution) -> Sequence[int]:
-        return list(table.get(grid.path, []))
+        return table.get(grid.path, [])
 
     choose.__name__ = "cells"
     return choose
@@ -84,10 +86,8 @@ def resolve(policy: Any) -> tuple[str, Policy]:
 
 def ranked(policy: Policy, name: str, grid: Distribution) -> list[int]:
     """Ask a policy and check its answer: distinct cells of the grid."""
-    answer = [int(cell) for cell in policy(grid)]
-    if len(set(answer)) != len(answer):
+    answer = entries(policy(grid), f"What the policy '{name}' returns")
+    cells = [whole(cell, f"A cell named by the policy '{name}'", 0, grid.cells - 1) for cell in answer]
+    if len(set(cells)) != len(cells):
         raise TNetError(f"The policy '{name}' names a cell twice in one grid.")
-    bad = [cell for cell in answer if not 0 <= cell < grid.cells]
-    if bad:
-        raise TNetError(f"The policy '{name}' names cell {bad[0]}, but the grid has cells 0…{grid.cells - 1}.")
-    return answer
+    return cells

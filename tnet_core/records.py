@@ -38,11 +38,15 @@ class Distribution:
         return self.logits.size
 
     @property
+    def order(self) -> np.ndarray:
+        """(n * n,) cells by descending logit, ties to the lower index: the network's own choice."""
+        return np.argsort(-self.logits.ravel(), kind="stable")
+
+    @property
     def ranks(self) -> np.ndarray:
-        """(n, n) int: 1 for the highest logit, ties to the lower index."""
-        order = np.argsort(-self.logits.ravel(), kind="stable")
+        """(n, n) int: 1 for the first cell of `order`."""
         ranks = np.empty(self.cells, dtype=np.int64)
-        ranks[order] = np.arange(1, self.cells + 1)
+        ranks[self.order] = np.arange(1, self.cells + 1)
         return ranks.reshape(self.logits.shape)
 
     @property
@@ -63,9 +67,10 @@ class ImageInfo:
 
 @dataclass(frozen=True)
 class Timing:
-    """Wall time of the run, thumbnail first, and the process's peak memory during it."""
+    """Wall time of the run and the process's peak memory during it."""
 
-    seconds: tuple[float, ...]
+    opening: float  # seconds spent on opening (decoding) the image
+    seconds: tuple[float, ...]  # of each look, thumbnail first; looks taken together share their time evenly
     peak_memory: int  # bytes; 0 where the system does not tell
 
 
@@ -111,5 +116,5 @@ class Cost:
     parameters: int
     pixels_read: int  # source pixels fetched, thumbnail included
     coverage: dict[int, float]  # level -> share of the image inside the union of its boxes
-    seconds: float  # wall time of the run that took these looks
+    seconds: float  # wall time: opening the image, the thumbnail and these looks
     peak_memory: int  # bytes, of the process during the run; 0 where unknown

@@ -103,28 +103,38 @@ class TNet(nn.Module):
             return features.new_full((batch, count), 1.0 / count)
         return self.weighting(features)
 
-    def forward(self, images: Tensor, budget: Sequence[int] | None = None) -> Tensor:
+    def forward(self, images: Tensor, budget: Sequence[int] | int | None = None) -> Tensor:
         """Joint logits (B, classes); see `forward_train`."""
         return self.forward_train(images, budget).logits
 
     def forward_train(
-        self, images: Tensor, budget: Sequence[int] | None = None, *, select: Select = top_k
+        self,
+        images: Tensor,
+        budget: Sequence[int] | int | None = None,
+        *,
+        levels: int | None = None,
+        select: Select = top_k,
     ) -> TrainOutput:
         """Traverse a batch: images (B, 3, S, S) in [-1, 1], looks per grid for each level below the first.
 
         One backbone call per level, so batch norm sees each level on its own in training, as in the
         official code. `select` replaces the official top-k choice (exploration, other policies).
         """
-        if images.ndim != 4 or images.shape[1] != 3:
-            raise TNetError(f"A batch of images must be (B, 3, S, S), not {tuple(images.shape)}.")
-        looks_per_grid = check_budget(self.config, budget, None)
+        _check_batch(images)
+        looks_per_grid = check_budget(self.config, budget, levels)
         batch = images.shape[0]
         level_images, positions = images, images.new_zeros((batch, 3), dtype=torch.long)
         features: list[Tensor] = []
-        location_logits, selected, log_probs = [], [], []
+        location_logits: list[Tensor] = []
+        selected: list[Tensor] = []
+        log_probs: list[Tensor] = []
         for depth in range(len(looks_per_grid) + 1):
             if level_images.shape[0] == 0:  # a budget of 0: nothing was chosen above
                 features.append(features[0].new_zeros((batch, 0, features[0].shape[2])))
+                if depth < len(looks_per_grid):
+                    location_logits.append(location_logits[0][:0])
+                    selected.append(selected[0].new_zeros((0, looks_per_grid[depth])))
+                    log_probs.append(log_probs[0][:0])
                 continue
             looked = self.look(self._to_base(level_images), positions)
             features.append(looked.feature.view(batch, -1, looked.feature.shape[1]))  # (B, n_l, D)
@@ -187,3 +197,11 @@ class TNet(nn.Module):
         above = positions[parents]
         below = torch.stack([n * above[:, 0] + r, n * above[:, 1] + c, above[:, 2] + 1], dim=1)
         return crops, below
+
+
+def _check_batch(images: object) -> None:
+    if not isinstance(images, Tensor) or images.ndim != 4 or images.shape[1] != 3 or images.shape[0] == 0:
+        found = tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
+        raise TNetError(f"A batch of images must be a tensor (B, 3, S, S) with B > 0, not {found}.")
+    if not images.is_floating_point():
+        raise TNetError(f"A batch of images must hold floating-point values in [-1, 1], not {images.dtype}.")

@@ -15,7 +15,6 @@ Everything below is re-aggregated from these; no method runs the backbone.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnet_core.aggregation import Aggregator
+from tnet_core.budget import budget_entries
 from tnet_core.config import Sampling, TNetConfig
 from tnet_core.cost import looks_cost
 from tnet_core.errors import TNetError
 from tnet_core.geometry import union_area
 from tnet_core.images.sampling import Region, Sampler, to_bytes
 from tnet_core.images.source import ImageSource
+from tnet_core.numbers import entries, softmax, whole
 from tnet_core.records import Contributions, Cost, Distribution, ImageInfo, Location, Timing
 
 if TYPE_CHECKING:
@@ -105,21 +106,21 @@ class Trace:
             raise TNetError("Give one of k, budget and subset, not several.")
         count = len(self.locations)
         if k is not None:
-            return tuple(range(_whole(k, "k", 0, count)))
+            return tuple(range(whole(k, "k", 0, count)))
         if budget is not None:
             return self._within_budget(budget)
         if subset is not None:
-            chosen = tuple(_whole(i, "A position in subset", 0, count - 1) for i in subset)
+            members = entries(subset, "A subset")
+            chosen = tuple(whole(i, "A position in a subset", 0, count - 1) for i in members)
             if len(set(chosen)) != len(chosen):
                 raise TNetError("A subset names a look twice.")
             return chosen
         return tuple(range(count))
 
     def _within_budget(self, budget: Sequence[int] | int) -> tuple[int, ...]:
-        entries = (budget,) if isinstance(budget, int) else tuple(budget)
-        if len(entries) != len(self.budget):
+        limits = [whole(b, "A budget entry", 0, self.config.cells) for b in budget_entries(budget)]
+        if len(limits) != len(self.budget):
             raise TNetError(f"A budget here has {len(self.budget)} entries (one per level below the first).")
-        limits = [_whole(b, "A budget entry", 0, self.config.cells) for b in entries]
         taken: dict[int | None, int] = {}  # looks already met in each grid
         kept: set[int | None] = {None}
         for position, look in enumerate(self.locations):
@@ -152,9 +153,7 @@ class Trace:
 
     def probabilities(self, k: int | None = None, **selectors: Any) -> np.ndarray:
         """Softmax of `logits`: float64 (classes,)."""
-        logits = self.logits(k, **selectors).astype(np.float64)
-        shifted = np.exp(logits - logits.max())
-        return shifted / shifted.sum()
+        return softmax(self.logits(k, **selectors).astype(np.float64))
 
     def weights(
         self,
@@ -191,7 +190,7 @@ class Trace:
 
     def look_logits(self, position: int | None) -> np.ndarray:
         """What the network would say from one look alone (None: the thumbnail): float32 (classes,)."""
-        row = 0 if position is None else 1 + _whole(position, "A look's position", 0, len(self.locations) - 1)
+        row = 0 if position is None else 1 + whole(position, "A look's position", 0, len(self.locations) - 1)
         return self.projections[row] + self.bias
 
     @property
@@ -205,7 +204,7 @@ class Trace:
             if cls not in self.class_names:
                 raise TNetError(f"There is no class {cls!r:.80} in this checkpoint.")
             return self.class_names.index(cls)
-        return _whole(cls, "A class", 0, len(self.bias) - 1)
+        return whole(cls, "A class", 0, len(self.bias) - 1)
 
     def class_name(self, cls: int) -> str:
         return self.class_names[cls] if self.class_names else f"class {cls}"
@@ -227,19 +226,29 @@ class Trace:
         budget: Sequence[int] | int | None = None,
         subset: Sequence[int] | None = None,
     ) -> Cost:
-        """Cost of the selected looks; the thumbnail is always paid, it decides where to look."""
-        chosen = self.select(k, budget=budget, subset=subset)
-        opened = sum(1 for p in chosen if self.locations[p].level < self.levels)
-        flops, parameters = looks_cost(self.config, len(chosen), grids=1 + opened)
+        """Cost of the selected looks and of all that leads to them: their parents and the thumbnail."""
+        chosen = self._with_parents(self.select(k, budget=budget, subset=subset))
+        opened = sum(self.locations[p].level < self.levels for p in chosen)
+        flops, parameters = looks_cost(self.config, len(chosen), grids=opened + (self.levels > 1))
         rows = [0, *(p + 1 for p in chosen)]
         return Cost(
             flops=flops,
             parameters=parameters,
             pixels_read=sum(self.pixels_read[row] for row in rows),
             coverage=self.coverage(subset=chosen),
-            seconds=sum(self.timing.seconds[row] for row in rows),
+            seconds=self.timing.opening + sum(self.timing.seconds[row] for row in rows),
             peak_memory=self.timing.peak_memory,
         )
+
+    def _with_parents(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """A look inside another one cannot be had without it."""
+        needed: set[int] = set()
+        for position in positions:
+            at: int | None = position
+            while at is not None and at not in needed:
+                needed.add(at)
+                at = self.locations[at].parent
+        return tuple(sorted(needed))
 
     # Files -------------------------------------------------------------------------------------
 
@@ -265,11 +274,18 @@ class Trace:
         self.seen = pictures if pictures is not None else self.seen
         return self
 
-    def _cut_again(self, source: ImageSource) -> tuple[np.ndarray, ...]:
-        if source.hashed == self.image.hashed and source.sha256 != self.image.sha256:
+    def check_image(self, source: ImageSource) -> None:
+        """Refuse an image other than the one the trace was made of."""
+        if source.hashed != self.image.hashed:
+            same_kind = "file (a path or its bytes)" if self.image.hashed == "file" else "array or Pillow image"
+            raise TNetError(
+                f"This trace knows its image by the sha256 of its {self.image.hashed}: give the {same_kind}."
+            )
+        if source.sha256 != self.image.sha256:
             raise TNetError("This image is not the one the trace was made of: its sha256 differs.")
-        if (source.width, source.height) != (self.image.width, self.image.height):
-            raise TNetError("This image is not the one the trace was made of: its size differs.")
+
+    def _cut_again(self, source: ImageSource) -> tuple[np.ndarray, ...]:
+        self.check_image(source)
         sampler = Sampler(source, self.config, self.sampling)
         regions: list[Region] = [sampler.whole()]
         for look in self.locations:
@@ -289,15 +305,3 @@ class Trace:
         from tnet_core.trace_json import parse
 
         return parse(text)
-
-
-def _whole(value: object, what: str, low: int, high: int) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TNetError(f"{what} must be a whole number, not {value!r:.60}.") from None
-    if not low <= number <= high:
-        raise TNetError(f"{what} is {number}, but must lie in {low}…{high}.")
-    return number

@@ -13,18 +13,23 @@ import binascii
 import dataclasses
 import json
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tnet_core.aggregation import Aggregator
+from tnet_core.budget import check_budget
 from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.numbers import whole
 from tnet_core.records import Distribution, ImageInfo, Location, Timing
 from tnet_core.trace import Trace
 
 SCHEMA = "tnet-trace"
 VERSION = 1
+_DAMAGED = "This trace is damaged: {}."
 _MAX_BUDGETS = 4096  # weights of more budgets than this are left to attach(model)
 
 
@@ -52,7 +57,7 @@ def dump(trace: Trace) -> str:
                 }
                 for grid in trace.distributions
             ],
-            "timing": {"seconds": list(trace.timing.seconds), "peak_memory": trace.timing.peak_memory},
+            "timing": dataclasses.asdict(trace.timing),
             "pixels_read": list(trace.pixels_read),
             "bias": _numbers(trace.bias),
             "projections": _numbers(trace.projections),
@@ -101,48 +106,106 @@ def parse(text: str | bytes) -> Trace:
         trace = _build(data)
         _check(trace)
         return trace
-    except TNetError:
-        raise
+    except TNetError as error:
+        if str(error).startswith("This trace"):
+            raise
+        raise TNetError(_DAMAGED.format(str(error).rstrip("."))) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, binascii.Error) as error:
-        raise TNetError(f"This trace is damaged: {type(error).__name__} at {str(error)[:60]!r}.") from None
+        raise TNetError(_DAMAGED.format(f"{type(error).__name__} at {str(error)[:60]!r}")) from None
 
 
 def _build(data: dict[str, Any]) -> Trace:
     config = TNetConfig.from_dict(data["config"])
+    budget = check_budget(config, data["budget"], len(data["budget"]) + 1)
     bias, projections = _array(data["bias"], 1), _array(data["projections"], 2)
     packed = data["features"]
     features = np.frombuffer(base64.b64decode(packed["float32"], validate=True), "<f4")
-    features = features.reshape([int(side) for side in packed["shape"]]).astype(np.float32)
+    features = _array(features.reshape([int(side) for side in packed["shape"]]), 2).copy()  # writable
+    rows = len(data["locations"]) + 1
     stored = data["weights"]
-    table = None if stored is None else {tuple(e["rows"]): _array(e["weights"], 1) for e in stored}
+    table = None if stored is None else dict(_weights(entry, rows) for entry in stored)
+    timing = data["timing"]
     return Trace(
         config=config,
-        source=str(data["source"]),
-        class_names=tuple(str(name) for name in data["class_names"]),
-        image=ImageInfo(**data["image"]),
+        source=_text(data["source"]),
+        class_names=tuple(_text(name) for name in data["class_names"]),
+        image=_image(data["image"]),
         sampling=data["sampling"],
-        policy=str(data["policy"]),
-        budget=tuple(int(k) for k in data["budget"]),
-        locations=tuple(_location(item) for item in data["locations"]),
-        distributions=tuple(
-            Distribution(
-                item["level"],
-                item["parent"],
-                tuple(item["path"]),
-                _array(item["logits"], 2),
-                _array(item["probabilities"], 2),
-            )
-            for item in data["distributions"]
+        policy=_text(data["policy"]),
+        budget=budget,
+        locations=tuple(_location(item, config, len(budget) + 1) for item in data["locations"]),
+        distributions=tuple(_distribution(item, config) for item in data["distributions"]),
+        timing=Timing(
+            _number(timing["opening"]),
+            tuple(_number(second) for second in timing["seconds"]),
+            whole(timing["peak_memory"], "Peak memory", 0),
         ),
-        timing=Timing(tuple(float(s) for s in data["timing"]["seconds"]), int(data["timing"]["peak_memory"])),
-        pixels_read=tuple(int(count) for count in data["pixels_read"]),
+        pixels_read=tuple(whole(count, "A number of pixels", 0) for count in data["pixels_read"]),
         aggregator=Aggregator(features, projections, bias, uniform=stored is None, table=table),
     )
 
 
-def _location(item: dict[str, Any]) -> Location:
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in item.items()}
-    return Location(**values)
+def _image(item: dict[str, Any]) -> ImageInfo:
+    info = ImageInfo(**item)
+    if not re.fullmatch("[0-9a-f]{64}", info.sha256) or info.hashed not in ("file", "pixels"):
+        raise ValueError("image")
+    whole(info.width, "A width", 1), whole(info.height, "A height", 1)
+    return info
+
+
+def _location(item: dict[str, Any], config: TNetConfig, levels: int) -> Location:
+    box = tuple(_number(side) for side in item["box"])
+    pixels = tuple(whole(side, "A pixel") for side in item["pixels"])
+    if len(box) != 4 or len(pixels) != 4 or not (0 <= box[0] <= box[2] <= 1 and 0 <= box[1] <= box[3] <= 1):
+        raise ValueError("box")
+    return Location(
+        level=whole(item["level"], "A level", 2, levels),
+        index=whole(item["index"], "A cell", 0, config.cells - 1),
+        parent=_position(item["parent"]),
+        box=(box[0], box[1], box[2], box[3]),
+        pixels=(pixels[0], pixels[1], pixels[2], pixels[3]),
+        logit=_number(item["logit"]),
+        prob=_number(item["prob"]),
+        rank=whole(item["rank"], "A rank", 1, config.cells),
+        lift=_number(item["lift"]),
+        path=_path(item["path"], config),
+    )
+
+
+def _distribution(item: dict[str, Any], config: TNetConfig) -> Distribution:
+    logits, probabilities = _array(item["logits"], 2), _array(item["probabilities"], 2)
+    if not logits.shape == probabilities.shape == (config.grid, config.grid):
+        raise ValueError("distribution")
+    path = _path(item["path"], config)
+    return Distribution(whole(item["level"], "A level", 1), _position(item["parent"]), path, logits, probabilities)
+
+
+def _weights(entry: dict[str, Any], count: int) -> tuple[tuple[int, ...], np.ndarray]:
+    rows = tuple(whole(row, "A row", 0, count - 1) for row in entry["rows"])
+    weights = _array(entry["weights"], 1)
+    if sorted(set(rows)) != list(rows) or len(weights) != len(rows) or abs(weights.sum() - 1) > 1e-3:
+        raise ValueError("weights")
+    return rows, weights
+
+
+def _path(values: Any, config: TNetConfig) -> tuple[int, ...]:
+    return tuple(whole(cell, "A cell", 0, config.cells - 1) for cell in values)
+
+
+def _position(value: Any) -> int | None:
+    return None if value is None else whole(value, "A parent", 0)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("number")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
 
 
 def _array(values: Any, ndim: int) -> np.ndarray:
@@ -154,13 +217,9 @@ def _array(values: Any, ndim: int) -> np.ndarray:
 
 def _check(trace: Trace) -> None:
     """The parts must fit each other, so that no later method meets a surprise."""
-    looks, config = len(trace.locations), trace.config
-    rows = looks + 1
-    parents_first = all(
-        look.parent is None or 0 <= look.parent < position for position, look in enumerate(trace.locations)
-    )
+    rows, config = len(trace.locations) + 1, trace.config
     fits = (
-        trace.features.ndim == 2
+        _nested(trace.locations)
         and len(trace.features) == rows
         and trace.projections.shape == (rows, config.num_classes)
         and trace.bias.shape == (config.num_classes,)
@@ -168,11 +227,22 @@ def _check(trace: Trace) -> None:
         and len(trace.pixels_read) == rows
         and len(trace.class_names) in (0, config.num_classes)
         and trace.sampling in ("official", "native")
-        and parents_first
-        and all(2 <= look.level <= trace.levels and 0 <= look.index < config.cells for look in trace.locations)
-        and all(len(look.box) == 4 and len(look.pixels) == 4 for look in trace.locations)
-        and all(grid.logits.shape == (config.grid, config.grid) for grid in trace.distributions)
+        and all(grid.parent is None or grid.parent < rows - 1 for grid in trace.distributions)
         and trace.aggregator.uniform is not config.weighting
+        and trace.aggregator.knows(tuple(range(k + 1)) for k in range(rows))
     )
     if not fits:
-        raise TNetError("This trace is damaged: its parts do not fit each other.")
+        raise TNetError(_DAMAGED.format("its parts do not fit each other"))
+
+
+def _nested(looks: Sequence[Location]) -> bool:
+    """Every look comes after the one it was taken inside, one level below it."""
+    for position, look in enumerate(looks):
+        level, path = 1, tuple[int, ...]()
+        if look.parent is not None:
+            if look.parent >= position:
+                return False
+            level, path = looks[look.parent].level, looks[look.parent].path
+        if look.level != level + 1 or look.path != (*path, look.index):
+            return False
+    return True

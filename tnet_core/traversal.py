@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tnet_core.aggregation import Aggregator
+from tnet_core.aggregation import NOT_FINITE, Aggregator
 from tnet_core.budget import check_budget
 from tnet_core.config import Sampling
 from tnet_core.errors import TNetError
 from tnet_core.images.sampling import Region, Sampler, to_bytes
 from tnet_core.images.source import ImageSource
 from tnet_core.memory import PeakMemory
+from tnet_core.numbers import softmax, whole
 from tnet_core.policies import ranked, resolve
 from tnet_core.records import Distribution, ImageInfo, Location, Step, Timing
 from tnet_core.tnet import TNet
@@ -73,17 +74,21 @@ class Traversal:
         *,
         sampling: Sampling | None = None,
     ) -> None:
+        if model.training:
+            raise TNetError("The model is in training mode, which changes it while it looks; call model.eval() first.")
         self.model = model
         self.config = model.config
         self.budget = check_budget(model.config, budget, levels)
         self.policy_name, self._policy = resolve(policy)
+        self._memory = PeakMemory(model.device)
+        began = time.perf_counter()
         self.source = ImageSource.open(image)
+        self._opening = time.perf_counter() - began
         self.sampler = Sampler(self.source, model.config, sampling)
         self._nodes: list[_Node] = []
         self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
-        self._memory = PeakMemory(model.device)
         self._bias = model.classifier.linear.bias.detach().float().cpu().numpy()
-        self._projector = model.classifier.linear.weight.detach().float()
+        self._projector = model.classifier.linear.weight.detach()
 
     # Taking looks ------------------------------------------------------------------------------
 
@@ -104,16 +109,13 @@ class Traversal:
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
         if not self._nodes:
             self.step()
-        if parent is not None and not 0 <= parent < len(self._nodes) - 1:
-            raise TNetError(f"There is no look {parent} to look into; {len(self._nodes) - 1} were taken.")
-        node = 0 if parent is None else parent + 1
+        node = 0 if parent is None else 1 + whole(parent, "The look to look into", 0, len(self._nodes) - 2)
         inside = self._nodes[node]
-        if level != self._level(node) + 1:
+        if whole(level, "A level") != self._level(node) + 1:
             raise TNetError(f"A look inside {self._called(node)} is of level {self._level(node) + 1}, not {level}.")
         if inside.distribution is None:
             raise TNetError(f"{self._called(node).capitalize()} has no grid: this traversal has {self._depth} levels.")
-        if not isinstance(index, int) or not 0 <= index < self.config.cells:
-            raise TNetError(f"There is no cell {index}; a grid has cells 0…{self.config.cells - 1}.")
+        index = whole(index, "A cell", 0, self.config.cells - 1)
         if index in self._children[node]:
             raise TNetError(f"Cell {index} of {self._called(node)} was already looked at.")
         return self._take_one(self._target(node, index))
@@ -141,7 +143,7 @@ class Traversal:
             budget=self.budget,
             locations=tuple(node.location for node in nodes if node.location is not None),
             distributions=tuple(node.distribution for node in nodes if node.distribution is not None),
-            timing=Timing(tuple(node.seconds for node in nodes), self._memory.read()),
+            timing=Timing(self._opening, tuple(node.seconds for node in nodes), self._memory.read()),
             pixels_read=tuple(node.pixels_read for node in nodes),
             aggregator=aggregator,
             seen=tuple(node.crop for node in nodes),
@@ -230,17 +232,18 @@ class Traversal:
         images = np.stack([values for values, _ in views]).transpose(0, 3, 1, 2)  # (B, 3, b, b)
         scores: np.ndarray | None = None
         with torch.inference_mode(), torch.autocast("cuda", enabled=self.model.device.type == "cuda"):
-            batch = torch.from_numpy(images).to(self.model.device)
+            batch = torch.from_numpy(images).to(self._projector)  # where the model is, in its precision
             positions = torch.tensor([target.position for target in targets], device=self.model.device)
             looked = self.model.look(batch, positions)
             if self._opens_grids(targets):
                 scores = self.model.locate(looked).cpu().numpy()  # (B, n * n)
         with torch.inference_mode():
             feature = looked.feature.float()
-            projections = (feature @ self._projector.T).cpu().numpy()  # (B, classes)
+            projections = (feature @ self._projector.float().T).cpu().numpy()  # (B, classes)
             features = feature.cpu().numpy()
-        if not np.isfinite(features).all():
-            raise TNetError("The model produced values that are not finite: its weights are damaged.")
+        produced = [features, projections, self._bias] + ([] if scores is None else [scores])
+        if not all(np.isfinite(values).all() for values in produced):
+            raise TNetError(NOT_FINITE)
         seconds = (time.perf_counter() - began) / len(targets)
         for i, target in enumerate(targets):
             location = self._locate(target)
@@ -285,8 +288,7 @@ class Traversal:
 
 
 def _distribution(level: int, position: int, path: tuple[int, ...], logits: np.ndarray, n: int) -> Distribution:
-    exponentials = np.exp(logits - logits.max())
-    probabilities = (exponentials / exponentials.sum()).astype(np.float32)
+    probabilities = softmax(logits).astype(np.float32)
     parent = None if position < 0 else position
     return Distribution(level, parent, path, logits.reshape(n, n), probabilities.reshape(n, n))
 

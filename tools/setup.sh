@@ -33,7 +33,9 @@ find_python() {
 
 if [ ! -x $venv/bin/python ]; then
   python=$(find_python)
-  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then debian_package python3-venv; fi
+  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    debian_package "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+  fi
   rm -rf $venv
   "$python" -m venv $venv
 fi
@@ -49,5 +51,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   if [ "$kind" = dev ]; then sha256sum <requirements.txt >"$venv/.installed-app"; fi
 fi
 
-# The browser tests drive a real Chromium.
-if [ "$kind" = dev ] && ! command -v chromium >/dev/null; then debian_package chromium; fi
+# The browser tests drive a real Chromium (tests/browser/conftest.py looks for the same names).
+if [ "$kind" = dev ] && [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then
+  debian_package chromium
+fi

@@ -126,7 +126,7 @@ def test_budget_zero_is_the_thumbnail_alone() -> None:
         ((1,), 3, "1 entries does not fit 3 levels"),
         ((), None, "0 entries does not fit 2 levels"),
         ((1.5,), None, "whole number"),
-        ("5", None, "one whole number per level"),
+        ("5", None, "list of whole numbers"),
         ((1,), 0, "1…12"),
         ((1,), "two", "whole number"),
         ((9,) * 5, 6, "at most"),

@@ -37,11 +37,11 @@ def test_it_prints_the_looks_and_the_top_classes(folder: Path, photo: Path, caps
     assert len(rows) == 4
     for i, (row, look) in enumerate(zip(rows, trace.locations, strict=True)):
         fields = row.split()
-        assert fields[:4] == [str(i + 1), "2", str(look.index), f"({look.index // 3},{look.index % 3})"]
-        assert [float(side) for side in fields[4:8]] == pytest.approx(look.box, abs=6e-4)
-        assert float(fields[8]) == pytest.approx(look.lift, abs=6e-3)
-        assert float(fields[9]) == pytest.approx(weights[i + 1], abs=6e-4)
-        assert float(fields[10]) == pytest.approx(shares.values[i + 1], abs=6e-5)
+        assert fields[:5] == [str(i + 1), "2", "–", str(look.index), f"({look.index // 3},{look.index % 3})"]
+        assert [float(side) for side in fields[5:9]] == pytest.approx(look.box, abs=6e-4)
+        assert float(fields[9]) == pytest.approx(look.lift, abs=6e-3)
+        assert float(fields[10]) == pytest.approx(weights[i + 1], abs=6e-4)
+        assert float(fields[11]) == pytest.approx(shares.values[i + 1], abs=6e-5)
     best = sorted(range(7), key=lambda cls: -trace.logits()[cls])[:3]
     start = next(i for i, line in enumerate(printed) if line.startswith("class ")) + 1
     assert [line.split()[0] for line in printed[start : start + 3]] == ["abcdefg"[cls] for cls in best]
@@ -59,7 +59,10 @@ def test_it_writes_a_trace_that_can_be_read_back(folder: Path, photo: Path, tmp_
 def test_three_levels_and_policies(photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deep = str(tn.save(tiny(TINY_3L), tmp_path / "deep"))
     assert main([str(photo), "--checkpoint", deep, "--budget", "2,1", "--policy", "raster"]) == 0
-    assert "4 looks" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "4 looks" in printed
+    level_3 = [line.split()[:3] for line in printed.splitlines() if line.split()[1:2] == ["3"]]
+    assert level_3 == [["3", "3", "1"], ["4", "3", "2"]]  # each tells the look it is inside of
     assert main([str(photo), "--checkpoint", deep, "--budget", "2", "--levels", "2", "--policy", "3,7"]) == 0
     assert "3 (1,0)" in capsys.readouterr().out
 
@@ -77,6 +80,9 @@ def test_untrained_presets_say_so(photo: Path, capsys: pytest.CaptureFixture[str
         (["PHOTO", "--budget", "x"], "whole numbers separated by commas"),
         (["PHOTO", "--budget", "10"], "9 cells"),
         (["PHOTO", "--policy", "best"], "no policy 'best'"),
+        (["PHOTO", "--device", "cuda"], "no device 'cuda'"),
+        (["PHOTO", "--device", "meta"], "cpu or cuda"),
+        (["PHOTO", "--device", "abacus"], "no device 'abacus'"),
         (["PHOTO", "--json", "no/such/folder/t.json"], "cannot be written"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core import explain
+from tnet_core.aggregation import Aggregator
 
 CONFIGS = [TINY, replace(TINY, weighting=False), TINY_3L]
 
@@ -68,8 +69,9 @@ def test_two_identical_looks_share_alike() -> None:
     model = tiny()
     image = np.full((128, 128, 3), 90, np.uint8)  # every cell looks the same but for its position
     trace = tn.traverse(model, image, budget=(3,))
-    trace.aggregator.features[1:] = trace.aggregator.features[1]
-    trace.aggregator.projections[1:] = trace.aggregator.projections[1]
+    features, projections = trace.features.copy(), trace.projections.copy()
+    features[1:], projections[1:] = features[1], projections[1]
+    trace.aggregator = Aggregator(features, projections, trace.bias, uniform=False, weighting=model.weighting)
     shares = explain.shapley_values(trace, 1)
     np.testing.assert_allclose(shares, shares[0], atol=1e-6)
 
@@ -148,8 +150,9 @@ def test_sign_violations_are_heavy_looks_that_argue_against_the_class() -> None:
         if weights[row] > 1 / 5 and value < 0
     }
     assert found == expected and found
-    for violation in explain.sign_violations(trace, 0):
-        assert violation.contribution < 0 and violation.weight > 1 / 5
+    for cls in range(7):
+        values = [violation.contribution for violation in explain.sign_violations(trace, cls)]
+        assert values == sorted(values)  # the worst first
     assert explain.sign_violations(trace_of(CONFIGS[1]), 0) == []  # an even weight is never high
 
 
@@ -168,12 +171,23 @@ def test_adaptive_stopping_takes_the_first_margin_above_the_threshold() -> None:
         assert stop.flops == tn.flops(TINY, (stop.k,))
         assert stop.flops_saved == tn.flops(TINY, (4,)) - stop.flops
     np.testing.assert_allclose(stop.margins, margins, atol=1e-6)
-    for bad in (-0.1, 1.5, float("nan")):
+    for bad in (-0.1, 1.5, float("nan"), "x"):
         with pytest.raises(tn.TNetError, match="probability margin"):
             explain.adaptive_stop(trace, bad)
 
 
-def test_stopping_works_on_a_trace_without_its_model() -> None:
+def test_a_margin_equal_to_the_threshold_does_not_stop() -> None:
+    trace = trace_of(TINY)
+    margins = explain.adaptive_stop(trace, 1.0).margins
+    stop = explain.adaptive_stop(trace, float(margins[0]))
+    assert stop.k != 0
+
+
+def test_questions_about_prefixes_need_no_model() -> None:
     trace = trace_of(TINY)
     again = tn.Trace.from_json(trace.to_json())
     assert explain.adaptive_stop(again, 0.3).k == explain.adaptive_stop(trace, 0.3).k
+    np.testing.assert_array_equal(explain.insertion(again, 2), explain.insertion(trace, 2))
+    assert explain.sufficiency(again, 2, 1) == explain.sufficiency(trace, 2, 1)
+    with pytest.raises(tn.TNetError, match="attach"):
+        explain.deletion(again, 2)

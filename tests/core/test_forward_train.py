@@ -56,7 +56,13 @@ def test_a_budget_of_zero_uses_the_thumbnail_alone() -> None:
     torch.testing.assert_close(out.sequence_log_prob, torch.zeros(2))
     torch.testing.assert_close(out.logits, out.feature_logits[0])
     deep = tiny(TINY_3L).forward_train(batch(), (0, 2))
+    assert [len(level) for level in deep.log_probs] == [0, 0] and len(deep.selected) == 2
     torch.testing.assert_close(deep.logits, deep.feature_logits[0])
+
+
+def test_levels_may_exceed_those_of_training() -> None:
+    out = tiny().forward_train(batch(), (2, 1), levels=3)
+    assert [tuple(level.shape) for level in out.feature_logits] == [(2, 7), (4, 7), (4, 7)]
 
 
 def test_the_choice_of_cells_can_be_replaced() -> None:
@@ -87,6 +93,9 @@ def test_dropout_draws_a_mask_per_classifier_call_and_only_in_training() -> None
 def test_bad_batches_and_budgets_are_refused() -> None:
     with pytest.raises(tn.TNetError, match=r"\(B, 3, S, S\)"):
         tiny().forward_train(torch.zeros(2, 1, 128, 128), (1,))
+    for nothing in (batch()[:0], torch.zeros(2, 3, 128, 128, dtype=torch.uint8), batch().numpy()):
+        with pytest.raises(tn.TNetError, match="A batch of images must"):
+            tiny().forward_train(nothing, (1,))
     with pytest.raises(tn.TNetError, match="9 cells"):
         tiny().forward_train(batch(), (10,))
     with pytest.raises(tn.TNetError, match="does not fit 2 levels"):

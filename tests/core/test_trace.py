@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
@@ -152,7 +155,51 @@ def test_cost_counts_flops_parameters_pixels_area_and_time() -> None:
     assert trace.cost(0).coverage == {2: 0.0}
     assert trace.cost(1).coverage[2] == pytest.approx(0.25)
     assert trace.cost(1).seconds < cost.seconds
+    assert trace.cost(1).pixels_read == 128 * 128 + 64 * 64
     assert trace.cost(budget=(2,)) == trace.cost(2)
+
+
+def test_the_times_of_all_looks_add_up_to_no_more_than_the_run() -> None:
+    began = time.perf_counter()
+    trace = tn.traverse(tiny(), picture(), budget=(9,))
+    elapsed = time.perf_counter() - began
+    assert elapsed / 4 < trace.cost().seconds < elapsed
+
+
+def test_peak_memory_includes_what_was_allocated_during_the_run() -> None:
+    before = tn.traverse(tiny(), picture(), budget=(1,)).cost().peak_memory
+    held: list[np.ndarray] = []
+
+    def hungry(grid: tn.Distribution) -> list[int]:
+        held.append(np.ones((300, 2**20), np.uint8))  # 300 MB, touched
+        return list(range(grid.cells))
+
+    during = tn.traverse(tiny(), picture(), budget=(1,), policy=hungry).cost().peak_memory
+    held.clear()
+    after = tn.traverse(tiny(), picture(), budget=(1,)).cost().peak_memory
+    assert during - before > 200 * 2**20 and during - after > 200 * 2**20
+
+
+def test_a_look_costs_what_leads_to_it() -> None:
+    trace = full_trace(TINY_3L)
+    deep = next(p for p, look in enumerate(trace.locations) if look.level == 3)
+    assert trace.cost(subset=[deep]).flops == trace.cost(subset=[trace.locations[deep].parent, deep]).flops
+    assert trace.cost(subset=[deep]).flops == tn.flops(TINY_3L, (1, 1))
+
+
+def test_one_level_scores_no_grid() -> None:
+    trace = tn.traverse(tiny(), picture(), levels=1)
+    assert trace.distributions == ()
+    assert trace.cost().flops == tn.flops(TINY, (), levels=1) < tn.flops(TINY, (0,))
+
+
+def test_opening_the_image_counts_as_time_and_memory() -> None:
+    encoded = io.BytesIO()
+    Image.fromarray(np.zeros((4000, 4000, 3), np.uint8)).save(encoded, "PNG")
+    trace = tn.traverse(tiny(), encoded.getvalue(), budget=(1,))
+    array = tn.traverse(tiny(), picture(), budget=(1,))
+    assert trace.timing.opening > 10 * array.timing.opening
+    assert trace.cost().peak_memory - array.cost().peak_memory > 40 * 2**20
 
 
 def test_coverage_is_the_union_of_boxes() -> None:
@@ -200,6 +247,7 @@ def test_other_subsets_need_the_model_back() -> None:
         again.logits(subset=[4, 2])
     again.attach(tiny())
     np.testing.assert_allclose(again.logits(subset=[4, 2]), trace.logits(subset=[4, 2]), atol=1e-6)
+    assert trace.attach(tiny()).crops  # attaching only a model keeps the crops there are
 
 
 def test_attaching_the_image_cuts_the_crops_again() -> None:
@@ -218,6 +266,10 @@ def test_attaching_something_else_is_refused() -> None:
         again.attach(tiny(TINY_3L))
     with pytest.raises(tn.TNetError, match="sha256 differs"):
         again.attach(tiny(), picture(seed=4))
+    encoded = io.BytesIO()
+    Image.fromarray(picture(seed=3)).save(encoded, "PNG")
+    with pytest.raises(tn.TNetError, match="sha256 of its pixels"):  # a file cannot be compared with an array
+        again.attach(tiny(), encoded.getvalue())
     with pytest.raises(tn.TNetError, match="attach"):  # nothing was half attached
         again.logits(subset=[4, 2])
 
@@ -236,6 +288,20 @@ def test_attaching_something_else_is_refused() -> None:
         (lambda d: d["features"].update(float32="!!"), "damaged"),
         (lambda d: d.update(locations=7), "damaged"),
         (lambda d: d.update(weights=None), "damaged"),
+        (lambda d: d["weights"].pop(), "damaged"),
+        (lambda d: d["weights"][1]["weights"].pop(), "damaged"),
+        (lambda d: d["weights"][1].update(weights=[3.0, 4.0]), "damaged"),
+        (lambda d: d["locations"][0].update(level=2.0), "damaged"),
+        (lambda d: d["locations"][0].update(level=3), "damaged"),
+        (lambda d: d["locations"][0].update(box=[0, 0, "1", 1]), "damaged"),
+        (lambda d: d["locations"][0].update(box=[0.5, 0, 0.2, 1]), "damaged"),
+        (lambda d: d["locations"][0].update(lift="high"), "damaged"),
+        (lambda d: d["locations"][0].update(path=[1, 2]), "damaged"),
+        (lambda d: d["distributions"][0].update(probabilities=[[1.0]]), "damaged"),
+        (lambda d: d["image"].update(width="wide"), "damaged"),
+        (lambda d: d["image"].update(sha256="abc"), "damaged"),
+        (lambda d: d.update(budget=[-1]), "damaged"),
+        (lambda d: d.update(policy=None), "damaged"),
         (lambda d: d["config"].update(grid=1), "'grid' is 1"),
     ],
 )

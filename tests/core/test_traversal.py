@@ -174,10 +174,14 @@ def test_attending_first_takes_the_thumbnail() -> None:
     ("arguments", "message"),
     [
         ((3, 0), "is of level 2, not 3"),
-        ((2, 9), "cells 0…8"),
-        ((2, -1), "cells 0…8"),
-        ((2, 0, 5), "no look 5"),
+        ((2, 9), "A cell is 9, but must lie in 0…8"),
+        ((2, -1), "A cell is -1"),
+        ((2, 0, 5), "The look to look into is 5, but must lie in 0…0"),
         ((3, 0, 0), "has no grid"),
+        ((2, True), "A cell must be a whole number"),
+        ((2, 1.0), "A cell must be a whole number"),
+        ((3, 0, "0"), "whole number"),
+        (("2", 0), "A level must be a whole number"),
     ],
 )
 def test_impossible_looks_are_refused(arguments: tuple[int, ...], message: str) -> None:
@@ -217,6 +221,12 @@ def test_built_in_policies() -> None:
     ]
 
 
+def test_random_looks_differ_from_grid_to_grid() -> None:
+    trace = tn.traverse(tiny(TINY_3L), picture(), budget=(4, 4), policy="random:2")
+    orders = {tuple(look.index for look in trace.locations if look.parent == parent) for parent in (None, 0, 1, 2, 3)}
+    assert len(orders) > 2
+
+
 def test_cells_of_several_grids_can_be_given_by_path() -> None:
     policy = {(): [5, 0], (5,): [8], (0,): [2]}
     trace = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 1), policy=policy)
@@ -229,7 +239,12 @@ def test_cells_of_several_grids_can_be_given_by_path() -> None:
         ("greedy", "no policy 'greedy'"),
         ("random:x", "no policy"),
         ([1, 1], "twice"),
-        ([9, 1], "cells 0…8"),
+        ([9, 1], "is 9, but must lie in 0…8"),
+        ([1.7, 2], "whole number"),
+        (["a", 2], "whole number"),
+        ([None, 2], "whole number"),
+        ({(): 5}, "must be a list"),
+        (lambda _: None, "must be a list"),
         ([1], "names 1 cells.*budget asks for 2"),
         (7, "must be a name"),
     ],
@@ -237,6 +252,34 @@ def test_cells_of_several_grids_can_be_given_by_path() -> None:
 def test_bad_policies_are_refused(policy: object, message: str) -> None:
     with pytest.raises(tn.TNetError, match=message):
         tn.traverse(tiny(), picture(), budget=(2,), policy=policy)
+
+
+def test_random_policies_need_a_seed_that_can_be_one() -> None:
+    with pytest.raises(tn.TNetError, match="seed of a random policy is -1"):
+        tn.policies.random(-1)
+
+
+def test_numpy_integers_are_integers() -> None:
+    traversal = tn.Traversal(tiny(), picture(), budget=np.int64(2))
+    traversal.attend(np.int64(2), np.int32(4))
+    trace = traversal.run()
+    assert trace.locations[0].index == 4 and len(trace.locations) == 2
+    assert tn.traverse(tiny(TINY_3L), picture(), budget=np.array([2, 1])).budget == (2, 1)
+    np.testing.assert_array_equal(trace.logits(budget=np.int64(1)), trace.logits(np.int64(1)))
+    tn.Trace.from_json(trace.to_json())
+
+
+def test_a_model_in_training_mode_is_refused() -> None:
+    model = tn.build(TINY).train()
+    with pytest.raises(tn.TNetError, match="training mode"):
+        tn.traverse(model, picture())
+
+
+def test_double_precision_models_work() -> None:
+    double = tn.build(TINY).double()
+    np.testing.assert_allclose(
+        tn.traverse(double, picture()).logits(), tn.traverse(tn.build(TINY), picture()).logits(), atol=1e-3
+    )
 
 
 def test_a_traversal_is_deterministic() -> None:
@@ -258,8 +301,22 @@ def test_concurrent_traversals_of_one_model_do_not_mix() -> None:
         assert [look.index for look in trace.locations] == [look.index for look in alone[i % 8].locations]
 
 
-def test_damaged_weights_are_reported() -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["features.body.conv_stem", "classifier.linear", "location.output", "weighting.output", "positional.linear"],
+)
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_damaged_weights_are_reported(name: str, value: float) -> None:
     model = tn.build(TINY)
-    model.features.body.conv_stem.weight.data.fill_(float("nan"))
+    model.get_submodule(name).weight.data.fill_(value)
     with pytest.raises(tn.TNetError, match="not finite"):
         tn.traverse(model, picture())
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-10, 1e10, 1e20])
+def test_location_logits_keep_unit_length_at_any_scale(scale: float) -> None:
+    model, plain = tn.build(TINY), tn.build(TINY)
+    for parameter in model.location.output.parameters():
+        parameter.data.mul_(scale)
+    scaled, expected = (tn.traverse(m, picture()).distributions[0].logits for m in (model, plain))
+    np.testing.assert_allclose(scaled, expected, atol=1e-5)

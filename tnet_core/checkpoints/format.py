@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from tnet_core.build import default_device
+from tnet_core.build import place
 from tnet_core.checkpoints.blueprint import empty_model, expected_tensors
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.config_file import (
@@ -141,7 +141,7 @@ def read_checkpoint(
     model.class_names = config.class_names
     model.source = card.source
     model.card = complete_card(card, folder, config, files=files, on_notice=on_notice)
-    return _placed(model, device)
+    return place(model, device)
 
 
 def complete_card(
@@ -166,11 +166,3 @@ def complete_card(
         provenance=config.provenance,
         evaluation=evaluation,
     )
-
-
-def _placed(model: TNet, device: torch.device | str | None) -> TNet:
-    try:
-        target = default_device() if device is None else torch.device(device)
-        return model.to(target).to(memory_format=torch.channels_last).eval()
-    except (RuntimeError, AssertionError) as error:
-        raise TNetError(f"The model cannot be put on device '{device}': {reason(error)}.") from None

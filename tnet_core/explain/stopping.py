@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import softmax
+from tnet_core.numbers import softmax
 from tnet_core.trace import Trace
 
 
@@ -25,7 +25,7 @@ class Stop:
 
 def adaptive_stop(trace: Trace, threshold: float) -> Stop:
     """Stop after the first k looks whose margin between the two best classes exceeds the threshold."""
-    if not 0.0 <= threshold <= 1.0:
+    if not isinstance(threshold, (int, float)) or not 0.0 <= threshold <= 1.0:
         raise TNetError(f"A stopping threshold is a probability margin in 0…1, not {threshold!r:.40}.")
     count = len(trace.locations)
     # Prefixes need no model, so this also works on a trace read from a file.

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tnet_core.errors import TNetError
+from tnet_core.numbers import softmax
 from tnet_core.trace import Trace
 
 Measure = Literal["logit", "probability"]
@@ -40,9 +41,3 @@ def values(
         raise TNetError(f"A measure is 'logit' or 'probability', not {measure!r:.40}.")
     probabilities = softmax(trace.aggregator.many_logits(masks))
     return probabilities[:, target] - (0.0 if rival is None else probabilities[:, rival])
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
-    exponentials = np.exp(logits - logits.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)

@@ -7,6 +7,7 @@ import math
 from timm.models import EfficientNet
 from torch import nn
 
+from tnet_core.modules.bagnet import BagNet77
 from tnet_core.modules.features import FeatureExtractionModule
 from tnet_core.modules.location import CoordinateChannels
 from tnet_core.modules.positional import PositionalEncodingModule
@@ -19,7 +20,7 @@ def initialise(model: nn.Module) -> None:
     features = model.get_submodule("features")
     assert isinstance(features, FeatureExtractionModule)
     body = features.body
-    glorot = type(body).__name__ == "BagNet77"
+    glorot = isinstance(body, BagNet77)
     own = body if glorot or isinstance(body, EfficientNet) else None
     for name, module in model.named_modules():
         if own is None and name.startswith("features."):

@@ -71,7 +71,10 @@ def normalise_logits(raw: Tensor) -> Tensor:
     The official code has no epsilon and gives NaN for all-zero logits; here those stay zero, i.e.
     uniform. Because of this scaling no probability exceeds another by more than e^2.
     """
-    return F.normalize(raw, dim=1, eps=torch.finfo(torch.float32).tiny)
+    tiny = torch.finfo(torch.float32).tiny
+    # The result does not depend on the scale; taking it out first keeps squares in range.
+    scale = raw.detach().abs().amax(1, keepdim=True).clamp_min(tiny)
+    return F.normalize(raw / scale, dim=1, eps=tiny)
 
 
 def ranking(scores: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
     problems = []
     names = {variable.name for variable in wanted}
     problems += _listed("missing", [v.name for v in wanted if v.name not in variables])
-    problems += _listed("not part of this model", [name for name in variables if name not in names])
-    shapes = []
+    problems += _listed("not part of this model", [str(name) for name in variables if name not in names])
+    shapes, kinds = [], []
     converted: dict[str, torch.Tensor] = {}
     for variable in wanted:
         if variable.name not in variables:
@@ -34,9 +34,14 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
         if value.shape != expected:
             shapes.append(f"{variable.name} {value.shape} instead of {expected}")
             continue
-        ours = np.ascontiguousarray(variable.to_ours(value), dtype=np.float32)
+        with np.errstate(over="ignore"):  # too large for float32: not finite, reported below
+            ours = np.ascontiguousarray(variable.to_ours(value), np.float32) if value.dtype.kind in "fiu" else None
+        if ours is None or not np.isfinite(ours).all():
+            kinds.append(variable.name)
+            continue
         converted[variable.key] = torch.from_numpy(ours.reshape(state[variable.key].shape))
     problems += _listed("of the wrong shape", shapes)
+    problems += _listed("without finite real numbers", kinds)
     if problems:
         raise TNetError("These official variables do not fit the model: " + "; ".join(problems) + ".")
     with torch.no_grad():
