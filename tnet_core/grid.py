@@ -18,24 +18,29 @@ from tnet_core.errors import TNetError
 class AxisGrid:
     """One axis of a candidate grid, in pixels of the image it divides."""
 
-    side: int
     cell: int
-    stride: int
-    pad_before: int
-    pad_after: int
     starts: tuple[int, ...]  # first pixel of each cell; may be negative by the padding
 
 
+@dataclass(frozen=True)
+class PaddedAxis(AxisGrid):
+    """One axis of an official grid: cells at a fixed stride, padded at both ends."""
+
+    stride: int
+    pad_before: int
+    pad_after: int
+
+
 @lru_cache(maxsize=4096)
-def official_axis(side: int, n: int, fraction: float) -> AxisGrid:
-    """The official rule: cells may reach a pixel or two beyond the image, into grey."""
+def official_axis(side: int, n: int, fraction: float) -> PaddedAxis:
+    """The official rule: cells may reach beyond the image, into grey (mostly by a pixel or two)."""
     cell = round(side * fraction)  # Python rounds half to even, as numpy does
     _require_pixels(cell, side)
     stride = math.ceil((side - cell) / (n - 1))
     total = (n - 1) * stride + cell - side
     before = math.ceil(total / 2)
     starts = tuple(i * stride - before for i in range(n))
-    return AxisGrid(side, cell, stride, before, total - before, starts)
+    return PaddedAxis(cell, starts, stride, before, total - before)
 
 
 @lru_cache(maxsize=4096)
@@ -43,8 +48,7 @@ def native_axis(side: int, n: int, fraction: float) -> AxisGrid:
     """Evenly spread cells that all lie inside the image: no padding is ever needed."""
     cell = max(1, round(side * fraction))
     starts = tuple(round(i * (side - cell) / (n - 1)) for i in range(n))
-    stride = math.ceil((side - cell) / (n - 1))
-    return AxisGrid(side, cell, stride, 0, 0, starts)
+    return AxisGrid(cell, starts)
 
 
 def _require_pixels(cell: int, side: int) -> None:

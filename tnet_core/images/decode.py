@@ -1,22 +1,35 @@
-"""Turn image files and arrays of any common kind into RGB bytes, or say in one sentence why not."""
+"""Turn image files and arrays of any common kind into RGB bytes, or say in one sentence why not.
+
+Brightness never depends on the picture's own values: a kind of number has one fixed white (255 for
+8 bits, 65535 for 16, 1 for floats) and values outside its range are refused, not clipped. Pillow's
+mode "I" counts as 16 bits, which is what Pillow writes it as; 32-bit files, whose white no
+convention fixes, are therefore read when their values fit 0…65535.
+
+Conversion goes piece by piece, so that nothing temporary grows with the picture.
+"""
 
 from __future__ import annotations
 
 import io
-import warnings
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageFile
 
 from tnet_core.errors import TNetError
 
 MAX_PIXELS = 150_000_000  # decoded at once; about 450 MB of RGB
 MAX_FILE_BYTES = 512 * 1024 * 1024
+PIECE = 1 << 18  # pixels converted at a time
 
 # Raster formats only: Pillow's readers of page descriptions (EPS, …) start other programs.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
 Image.init()  # registers the readers that Pillow loads late
+
+_WITH_ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
+_WHITE_IS_ZERO = 0  # a value of TIFF's PhotometricInterpretation
 
 
 def decode_bytes(data: bytes, name: str) -> np.ndarray:
@@ -24,20 +37,35 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
     if not data:
         raise TNetError(f"{name} is empty (0 bytes).")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # our own limit below replaces Pillow's warning
-            image = Image.open(io.BytesIO(data), formats=FORMATS)
-            check_size(image.width, image.height, name)
-            image.load()
+        image = _identify(data)
+        if image is None:
+            raise TNetError(f"{name} is not an image in a format we read ({', '.join(FORMATS)}).")
+        check_size(image.width, image.height, name)
+        image.load()
     except TNetError:
         raise
-    except UnidentifiedImageError:
-        raise TNetError(f"{name} is not an image in a format we read ({', '.join(FORMATS)}).") from None
     except Image.DecompressionBombError:
         raise TNetError(f"{name} has more than {MAX_PIXELS / 1e6:.0f} million pixels, the limit.") from None
     except Exception as error:  # decoders raise many kinds on damaged files; all mean the same here
         raise TNetError(f"{name} is damaged or cut off and cannot be decoded ({_first_line(error)}).") from None
     return pil_to_rgb(image, name)
+
+
+def _identify(data: bytes) -> ImageFile.ImageFile | None:
+    """The header, read by the first of our formats that knows it.
+
+    `Image.open` would also warn of sizes that our own limit allows, and a warning can be silenced
+    only for all threads at once.
+    """
+    for kind in FORMATS:
+        factory, accept = Image.OPEN[kind]
+        if accept is not None and accept(data[:16]) is not True:
+            continue
+        try:
+            return factory(io.BytesIO(data), "")
+        except (SyntaxError, IndexError, TypeError, struct.error):
+            continue  # the first bytes fit, the rest of the header does not
+    return None
 
 
 def check_size(width: int, height: int, name: str) -> None:
@@ -51,14 +79,16 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
     """Any Pillow mode -> (H, W, 3) uint8; orientation applied, transparency shown on white."""
     check_size(image.width, image.height, name)
     try:
-        image = ImageOps.exif_transpose(image)
-        if image.mode.startswith("I;16") or image.mode in ("I", "F"):
-            return _scaled_to_bytes(np.asarray(image), name)
-        if image.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
-            coloured = image.convert("RGBA")
-            white = Image.new("RGBA", coloured.size, "white")
-            image = Image.alpha_composite(white, coloured)
-        return np.array(image.convert("RGB"))
+        image.load()  # before the orientation is asked for: loading a TIFF applies and forgets it
+        turn = image.getexif().get(ExifTags.Base.Orientation, 1)
+        sides = (image.width, image.height) if turn in (5, 6, 7, 8) else (image.height, image.width)
+        upright = np.empty((*sides, 3), np.uint8)
+        stored = _as_stored(upright, turn)
+        deep = image.mode.startswith("I;16") or image.mode in ("I", "F")
+        for rows, cols in _pieces(image.height, image.width):
+            piece = image.crop((cols.start, rows.start, cols.stop, rows.stop))
+            stored[rows, cols] = _deep_grey(piece, image, name) if deep else _rgb(piece)
+        return upright
     except TNetError:
         raise
     except Exception as error:
@@ -66,44 +96,82 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
 
 
 def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.ndarray:
-    """(H, W), (H, W, 1|3|4), uint8, uint16 or float in [0, 1] -> (H, W, 3) uint8."""
+    """(H, W), (H, W, 1|3|4), uint8, uint16 or float in [0, 1] -> (H, W, 3) uint8.
+
+    An array that has the wanted form already is returned as it is, not copied.
+    """
+    array = np.asarray(array)
     if array.ndim == 2:
         array = array[:, :, None]
     if array.ndim != 3 or array.shape[2] not in (1, 3, 4):
         raise TNetError(f"{name} must have shape (H, W, 3), not {array.shape}.")
-    check_size(array.shape[1], array.shape[0], name)
-    if array.dtype != np.uint8:
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise TNetError(f"{name} contains NaN or infinite values.")
-        if array.dtype != np.uint16 and array.dtype.kind != "f":
-            raise TNetError(f"{name} must hold uint8 values (or uint16, or floats in 0…1), not {array.dtype}.")
-        if array.dtype.kind == "f" and not (array.min() >= 0 and array.max() <= 1):
-            raise TNetError(f"{name} holds floats outside 0…1; scale them, or pass uint8.")
-        array = _bytes_from(array, 65535.0 if array.dtype == np.uint16 else 1.0)
-    if array.shape[2] == 1:
-        array = array.repeat(3, axis=2)
-    if array.shape[2] == 4:
-        return pil_to_rgb(Image.fromarray(np.ascontiguousarray(array), "RGBA"), name)
-    return np.ascontiguousarray(array)
+    height, width, channels = array.shape
+    check_size(width, height, name)
+    if array.dtype not in (np.uint8, np.uint16) and array.dtype.kind != "f":
+        raise TNetError(f"{name} must hold uint8 values (or uint16, or floats in 0…1), not {array.dtype}.")
+    if array.dtype == np.uint8 and channels == 3:
+        return np.ascontiguousarray(array)
+    rgb = np.empty((height, width, 3), np.uint8)
+    for rows, cols in _pieces(height, width):
+        piece = array[rows, cols]
+        if piece.dtype != np.uint8:
+            piece = _to_bytes(piece, 65535 if piece.dtype == np.uint16 else 1, name)
+        rgb[rows, cols] = _rgb(Image.fromarray(np.ascontiguousarray(piece))) if channels == 4 else piece
+    return rgb
 
 
-def _scaled_to_bytes(values: np.ndarray[Any, Any], name: str) -> np.ndarray:
-    """Greyscale with more than 8 bits: scaled, not clipped, to 0…255."""
-    if not np.isfinite(values).all() or values.min() < 0:
-        raise TNetError(f"{name} holds negative, NaN or infinite values.")
-    if values.dtype.kind == "f" and values.max() <= 1:
-        white = 1.0
-    elif values.dtype.itemsize > 2 and values.max() <= 255:
-        white = 255.0
-    elif values.max() <= 65535:
-        white = 65535.0
-    else:
-        raise TNetError(f"{name} holds values above 65535; rescale it to 8 or 16 bits.")
-    return _bytes_from(values[:, :, None], white).repeat(3, axis=2)
+def _pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
+    """Rectangles that cover an image, whole rows where these are not too long."""
+    across = min(width, PIECE)
+    down = PIECE // across
+    for y in range(0, height, down):
+        for x in range(0, width, across):
+            yield slice(y, min(y + down, height)), slice(x, min(x + across, width))
 
 
-def _bytes_from(values: np.ndarray[Any, Any], white: float) -> np.ndarray:
-    return np.rint(values.astype(np.float32) * np.float32(255.0 / white)).astype(np.uint8)
+def _as_stored(upright: np.ndarray, orientation: int) -> np.ndarray:
+    """A view of an upright picture in the order in which a file of this EXIF orientation stores it."""
+    views = {
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        6: np.rot90(upright, 1),
+        7: upright.transpose(1, 0, 2)[::-1, ::-1],
+        8: np.rot90(upright, 3),
+    }
+    return views.get(orientation, upright)
+
+
+def _rgb(image: Image.Image) -> np.ndarray:
+    if image.mode in _WITH_ALPHA or "transparency" in image.info:
+        if image.mode == "La":  # Pillow converts it to nothing else
+            image = image.convert("LA")
+        coloured = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", coloured.size, "white"), coloured)
+    return np.asarray(image.convert("RGB"))
+
+
+def _deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.ndarray:
+    """Greyscale of more than 8 bits -> (h, w, 1) uint8."""
+    values = np.asarray(piece)
+    tags = getattr(whole, "tag_v2", {})  # a TIFF's; Pillow applies these two to 8 bits only
+    twelve_bits = tags.get(ExifTags.Base.BitsPerSample) == (12,)
+    grey = _to_bytes(values, 1 if piece.mode == "F" else 4095 if twelve_bits else 65535, name)
+    if tags.get(ExifTags.Base.PhotometricInterpretation) == _WHITE_IS_ZERO:
+        grey = 255 - grey
+    grey[values == piece.info.get("transparency", -1)] = 255  # a PNG's transparent shade
+    return grey[:, :, None]
+
+
+def _to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
+    low, high = values.min(), values.max()  # both are NaN where one value is
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise TNetError(f"{name} contains NaN or infinite values.")
+    if low < 0 or high > white:
+        numbers = "floats" if values.dtype.kind == "f" else "numbers"
+        raise TNetError(f"{name} holds {numbers} outside 0…{white}; scale them to it, or use 8 bits per channel.")
+    return np.rint(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8)
 
 
 def _first_line(error: BaseException) -> str:

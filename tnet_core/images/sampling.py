@@ -9,7 +9,8 @@ whatever the size of the image.
 *Native* mode divides the original pixels instead (evenly, without padding) and resizes each crop
 once, with antialiasing.
 
-Pixels beyond the image, and beyond the parent look, are zero in model space: mid-grey.
+Pixels beyond the image, and beyond the parent look, are zero in model space: mid-grey. Where the
+padding is wider than a cell (many cells, small images, deep levels), whole crops are grey.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Region:
     x: int
     h: int
     w: int
-    visible: tuple[int, int, int, int]  # y0, x0, y1, x1 in the frame; the rest is grey
+    # y0, x0, y1, x1 in the frame; the rest is grey. Empty, at the nearest border, if all of it is.
+    visible: tuple[int, int, int, int]
 
 
 class Sampler:
@@ -64,8 +66,9 @@ class Sampler:
         y, x = region.y + rows.starts[r], region.x + cols.starts[c]
         # A crop is cut from its parent's crop, so it cannot show what lies beyond the parent.
         top, left, bottom, right = region.visible
-        visible = (max(y, top), max(x, left), min(y + rows.cell, bottom), min(x + cols.cell, right))
-        return Region(y, x, rows.cell, cols.cell, visible)
+        y0, y1 = (min(max(at, top), bottom) for at in (y, y + rows.cell))
+        x0, x1 = (min(max(at, left), right) for at in (x, x + cols.cell))
+        return Region(y, x, rows.cell, cols.cell, (y0, x0, y1, x1))
 
     def box(self, region: Region) -> tuple[float, float, float, float]:
         """x0, y0, x1, y1 normalised to the full image and clipped to it."""
@@ -118,7 +121,8 @@ def _axis_taps(
     """Source pixels of one axis and the (base, pixels) matrix that turns them into the crop's axis.
 
     source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
-    pixels outside first … last set to zero. The matrix is None when it would be the identity.
+    pixels outside first … last set to zero. The matrix is None when it would be the identity, and
+    has no columns where nothing is inside.
     """
     near, far, toward_far = _bilinear(length, base)
     v_left, v_right, v_weight = _bilinear(source, size)
@@ -130,8 +134,6 @@ def _axis_taps(
         entries.append((rows, v_left[at], share * (1 - v_weight[at])))
         entries.append((rows, v_right[at], share * v_weight[at]))
     used = np.unique(np.concatenate([cols[w > 0] for _, cols, w in entries]))
-    if len(used) == 0:  # a region wholly outside what its parent shows: grey
-        used = np.zeros(1, np.int64)
     matrix = np.zeros((base, len(used)), np.float32)
     for rows, cols, weight in entries:
         keep = weight > 0
