@@ -11,7 +11,8 @@ import torch
 import tnet_core as tn
 from tests.support.models import picture
 from tnet_core.modules import location_map
-from tnet_core.modules.receptive_field import survey
+from tnet_core.modules.location_map import LocationMap, cell_geometry, choose_location_map
+from tnet_core.modules.receptive_field import BlockMap, Field, survey
 
 
 @pytest.mark.parametrize("data", ["cub", "nabirds"])
@@ -77,12 +78,124 @@ def test_computed_receptive_fields_are_the_ones_gradients_show(backbone: str, ba
 
 
 @pytest.mark.parametrize(
+    ("backbone", "block", "rows"),
+    [
+        ("ghostnetv2_100", "blocks.3.0", 28),  # attention computed on a smaller map
+        ("hrnet_w18_small", "stage2.0", 56),  # parallel branches of different resolution, several outputs
+        ("mambaout_femto", "stages.0.blocks.2", 56),  # channels last
+        ("tresnet_m", "body.layer2.0", 28),  # space to depth, reflecting pads
+    ],
+)
+def test_gradients_of_each_row_come_from_around_its_cell(backbone: str, block: str, rows: int) -> None:
+    config = tn.TNetConfig(backbone=backbone, num_classes=2)
+    _, stride, centres = cell_geometry(config)
+    model = tn.build(config).eval()
+    chosen = location_map(config)
+    assert chosen.block == block and chosen.rows[-1] < rows
+    assert chosen.rows[-1] - chosen.rows[0] > rows / 2  # not only a corner of the map
+    image = (torch.rand(1, 3, 224, 224, generator=torch.Generator().manual_seed(0)) * 2 - 1).requires_grad_()
+    sliced, _ = model.features(image)
+    assert sliced.shape == (1, chosen.channels, 5, 5)
+    pixels = torch.arange(224) + 0.5
+    for axis in (2, 3):
+        for i, centre in enumerate(centres):
+            line = sliced.select(axis, i)
+            signs = torch.randint(0, 2, line.shape, generator=torch.Generator().manual_seed(i)) * 2 - 1
+            (gradient,) = torch.autograd.grad((line * signs).sum(), image, retain_graph=True)
+            seen = gradient.abs().sum((0, 1, 5 - axis))
+            assert (seen @ pixels / seen.sum()).item() == pytest.approx(centre, abs=stride / 2)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "block"),
+    [
+        ("vgg11", "features.16"),  # bare convolutions
+        ("convmixer_768_32", "blocks.1.0"),  # blocks written as plain Sequentials
+        ("skresnet18", "layer2.0"),  # branches stacked and summed
+        ("resnest50d", "layer2.2"),
+        ("dpn68", "features.conv3_4"),  # blocks that return tuples
+        ("selecsls42", "features.2"),
+        ("csatv2", "stages.0.0"),  # cosine transform of tiles
+    ],
+)
+def test_cnns_of_unusual_construction_have_a_location_map(backbone: str, block: str) -> None:
+    chosen = location_map(tn.TNetConfig(backbone=backbone, num_classes=2))
+    assert chosen.block == block and len(chosen.rows) == 5
+
+
+def test_a_block_that_returns_several_maps_is_read_at_the_first() -> None:
+    model = tn.build(tn.TNetConfig(backbone="selecsls42", num_classes=2)).eval()
+    seen: list[list[torch.Tensor]] = []
+    model.features.body.get_submodule("features.2").register_forward_hook(lambda _, __, out: seen.append(out))
+    with torch.inference_mode():
+        sliced, _ = model.features(torch.rand(1, 3, 224, 224))
+    rows = [6, 10, 14, 18, 22]
+    assert len(seen[0]) == 2
+    torch.testing.assert_close(sliced, seen[0][0][:, :, rows][..., rows], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "base", "input_size", "rows"),
+    [
+        ("tf_efficientnet_lite0", 288, 448, (2, 5, 8, 11, 14)),
+        ("tf_efficientnet_b0", 288, 448, (2, 5, 8, 11, 14)),
+        ("resnet50", 288, 448, (3, 6, 9, 12, 15)),
+        ("tf_efficientnet_b0", 97, 301, (2, 4, 6, 8, 10)),
+    ],
+)
+def test_the_step_is_rounded_up_where_a_row_would_else_be_nearer_to_another_cell(
+    backbone: str, base: int, input_size: int, rows: tuple[int, ...]
+) -> None:
+    config = tn.TNetConfig(backbone=backbone, num_classes=2, base_resolution=base, input_size=input_size)
+    assert location_map(config).rows == rows
+
+
+def test_layers_behind_a_squeeze_do_not_make_a_block() -> None:
+    class Gated(torch.nn.Module):
+        def __init__(self, layers: int) -> None:
+            super().__init__()
+            self.body = torch.nn.Sequential(*(torch.nn.Conv2d(256, 256, 1) for _ in range(layers)))
+            self.gate = torch.nn.Conv2d(256, 256, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.body(x)
+            return x * self.gate(x.mean((2, 3), keepdim=True))
+
+    with torch.device("meta"):
+        stem = torch.nn.Conv2d(3, 256, 16, stride=16)  # as many channels as cells: a squeeze is 256 long, too
+        body = torch.nn.Sequential(stem, Gated(1), Gated(2), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    (only,) = survey(body, 256).blocks
+    assert only.name == "2" and only.field == Field(size=16, jump=16, first=8, rows=16)
+
+
+def test_a_map_that_covers_only_part_of_the_image_is_passed_over() -> None:
+    corner = BlockMap("corner", Field(size=90, jump=8, first=4, rows=14), channels=3, output=0)
+    whole = BlockMap("whole", Field(size=120, jump=8, first=4, rows=28), channels=5, output=1)
+    config = tn.TNetConfig(backbone="resnet18", num_classes=2)
+    assert choose_location_map(config, [corner, whole]) == LocationMap("whole", (5, 9, 13, 17, 21), 5, 1)
+    with pytest.raises(tn.TNetError, match="map of the whole image"):
+        choose_location_map(config, [corner])
+
+
+@pytest.mark.parametrize(
+    "backbone",
+    ["swinv2_tiny_window8_256", "botnet26t_256", "bat_resnext26ts", "vit_small_patch16_384", "qwen3_vit_306m_enc"],
+)
+def test_a_backbone_that_fails_at_the_base_resolution_is_refused_in_one_sentence(backbone: str) -> None:
+    with pytest.raises(tn.TNetError, match="cannot be used at base resolution 224") as refusal:
+        tn.build(tn.TNetConfig(backbone=backbone, num_classes=2))
+    sentence = str(refusal.value)
+    assert "\n" not in sentence and ".." not in sentence and sentence.endswith("backbone.")
+
+
+@pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"backbone": "vit_tiny_patch16_224"}, "no convolutional block"),
+        ({"backbone": "vit_tiny_patch16_224"}, "none of the blocks in its stages returns a two-dimensional map"),
+        ({"backbone": "swin_tiny_patch4_window7_224"}, "no block's convolutional receptive field covers a whole cell"),
         ({"backbone": "no_such_net"}, "neither 'bagnet77' nor a backbone that timm knows"),
         ({"backbone": "tf_efficientnet_b0", "grid": 16}, "too coarse"),
-        ({"backbone": "vgg11"}, "too coarse"),
+        ({"backbone": "resnest14d"}, "'layer4.0', 7x7. is too coarse for a 5x5 grid"),
         ({"location_block": "blocks.9.9", "location_rows": (0, 1, 2, 3, 4)}, "has no block 'blocks.9.9'"),
         ({"location_block": "blocks.3.2", "location_rows": (0, 4, 8, 12, 16)}, "has 14 rows"),
     ],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import timm
@@ -18,7 +21,7 @@ from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
 from tnet_core.modules.bagnet import BagNet77
 from tnet_core.modules.location_map import LocationMap, choose_location_map
-from tnet_core.modules.receptive_field import Survey, survey
+from tnet_core.modules.receptive_field import Survey, flat_tensors, survey
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
@@ -30,10 +33,11 @@ _EFFICIENTNET_STAGES = [
 ]  # fmt: skip
 
 
-def _tap(_: nn.Module, __: Any, output: Tensor) -> None:
+def _tap(chosen: LocationMap, _: nn.Module, __: Any, output: Any) -> None:
     collected = _tapped.get()
     if collected is not None:
-        collected.append(output)
+        tensor = next(islice(flat_tensors(output), chosen.output, None))
+        collected.append(tensor.permute(0, 3, 1, 2) if chosen.channels_last else tensor)
 
 
 class FeatureExtractionModule(nn.Module):
@@ -45,12 +49,11 @@ class FeatureExtractionModule(nn.Module):
 
     def __init__(self, config: TNetConfig) -> None:
         super().__init__()
+        self.num_features = _survey(config).width  # first: what cannot be built is refused here
+        self.tap = None if config.is_baseline else location_map(config)
         self.body = _build_body(config)
-        self.num_features = _survey(config).width
-        self.tap: LocationMap | None = None
-        if not config.is_baseline:
-            self.tap = location_map(config)
-            self.body.get_submodule(self.tap.block).register_forward_hook(_tap)
+        if self.tap is not None:
+            self.body.get_submodule(self.tap.block).register_forward_hook(partial(_tap, self.tap))
             self.register_buffer("rows", torch.tensor(self.tap.rows), persistent=False)
         self.dropout = nn.Dropout(config.dropout if config.dropout_at == "features" else 0.0)
         # The official input range needs no further arithmetic; other backbones bring their own.
@@ -81,15 +84,24 @@ def location_map(config: TNetConfig) -> LocationMap:
 
 @lru_cache(maxsize=256)
 def _survey(config: TNetConfig) -> Survey:
-    with torch.device("meta"):
-        body = _build_body(config).eval()
     try:
+        with torch.device("meta"):
+            body = _build_body(config).eval()
         return survey(body, config.base_resolution)
-    except RuntimeError as error:
-        first_line = (str(error).splitlines() or [""])[0]
+    except TNetError:
+        raise
+    except Exception as error:  # whatever a model raises when it dislikes its input
         raise TNetError(
-            f"Backbone '{config.backbone}' cannot process images of {config.base_resolution} px: {first_line}."
+            f"Backbone '{config.backbone}' cannot be used at base resolution {config.base_resolution} "
+            f"({_reason(error)}); choose another resolution or backbone."
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    """The first thing an error says, ready to stand inside a sentence."""
+    first = next(iter(str(error).strip().splitlines()), "").split(". ")[0].rstrip(" .:;!")
+    said = textwrap.shorten(re.sub(r"\.{2,}", "…", first), 160, placeholder=" …")
+    return said or f"the model fails with {type(error).__name__}"
 
 
 def _build_body(config: TNetConfig) -> nn.Module:

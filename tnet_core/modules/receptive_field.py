@@ -6,14 +6,16 @@ apart neighbouring cells lie, and where the first cell is centred. Working below
 makes this independent of how a model is written (residual branches, functional padding,
 channels-last blocks, …).
 
-A reduction over space (the squeeze of squeeze-and-excitation, global pooling) ends a field: its
-result sees everything and says nothing about *where*, so it is ignored when it meets a map again.
+What mixes all positions (the squeeze of squeeze-and-excitation, global pooling, attention, a
+Fourier transform) ends a field: its result sees everything and says nothing about *where*, so it is
+ignored when it meets a map again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -25,9 +27,16 @@ aten = torch.ops.aten
 
 _REDUCTIONS = {
     aten.mean, aten.sum, aten.amax, aten.amin, aten.max, aten.min, aten.var, aten.std, aten.var_mean,
-    aten.linalg_vector_norm, aten.norm, aten._adaptive_avg_pool2d, aten.adaptive_max_pool2d,
+    aten.linalg_vector_norm, aten.norm, aten.logsumexp,
 }  # fmt: skip
 _POOLS = {aten.max_pool2d_with_indices, aten.max_pool2d, aten.avg_pool2d}
+_ADAPTIVE_POOLS = {aten._adaptive_avg_pool2d, aten.adaptive_max_pool2d}
+_PADS = {aten.constant_pad_nd, aten.reflection_pad2d, aten.replication_pad2d}
+_PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.matmul}
+_VIEWS = {aten.view, aten._unsafe_view}
+_PIXEL_SHUFFLES = {aten.pixel_shuffle, aten.pixel_unshuffle}
+_MIXERS = ("scaled_dot_product", "_fft_", "lstm", "gru", "rnn_")  # parts of operator names
+_INTERPOLATION_REACH = {"nearest": 0, "nearest_exact": 0, "bilinear": 1, "bicubic": 3}  # cells
 
 
 @dataclass(frozen=True)
@@ -37,18 +46,28 @@ class Field:
     size: float  # input pixels behind one cell
     jump: float  # distance between neighbouring cells
     first: float  # centre of cell 0
+    rows: int  # cells along the axis
+    channels_last: bool = False
 
-    def centre(self, row: int) -> float:
+    def centre(self, row: float) -> float:
         return self.first + row * self.jump
 
-    def through(self, kernel: int, stride: int, before: int, dilation: int = 1) -> Field:
+    def through(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
         """The field after a convolution or pooling with `before` padded cells in front."""
         span = (kernel - 1) * dilation
+        return Field(self.size + span * self.jump, self.jump * stride, self.centre(span / 2 - before), rows)
+
+    def transposed(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
+        """The field after a transposed convolution, which divides the jump by its stride."""
+        span = (kernel - 1) * dilation
         return Field(
-            size=self.size + span * self.jump,
-            jump=self.jump * stride,
-            first=self.first + (span / 2 - before) * self.jump,
+            self.size + span // stride * self.jump, self.jump / stride, self.centre((before - span / 2) / stride), rows
         )
+
+    def resized(self, rows: int, reach: int) -> Field:
+        """The field after an interpolation to `rows` cells over the same pixels."""
+        jump = self.jump * self.rows / rows
+        return Field(self.size + reach * self.jump, jump, self.first + (jump - self.jump) / 2, rows)
 
 
 @dataclass(frozen=True)
@@ -57,74 +76,146 @@ class BlockMap:
 
     name: str  # module path inside the backbone
     field: Field
-    rows: int  # side of its (square) output map
     channels: int
+    output: int  # which of the tensors the block returns is the map
+
+    @property
+    def rows(self) -> int:  # side of its (square) output map
+        return self.field.rows
+
+    def covers(self, base_resolution: int) -> bool:
+        """Whether the cells of the map spread over the whole image: otherwise their places mean nothing."""
+        return self.rows > 1 and 0.8 <= self.rows * self.field.jump / base_resolution <= 1.25
 
 
-def _tensors(values: Any) -> Iterator[Tensor]:
+def flat_tensors(values: Any) -> Iterator[Tensor]:
+    """The tensors in nested lists, tuples and mappings, in order."""
     if isinstance(values, Tensor):
         yield values
-    elif isinstance(values, (list, tuple)):
-        for value in values:
-            yield from _tensors(value)
+    elif isinstance(values, (list, tuple, dict)):
+        for value in values.values() if isinstance(values, dict) else values:
+            yield from flat_tensors(value)
+
+
+def _joined(fields: Sequence[Field]) -> Field:
+    """The field of maps that were added or concatenated: it reaches as far as any of them.
+
+    Only the finest maps count; anything coarser must have been spread over them.
+    """
+    rows = max(f.rows for f in fields)
+    finest = [f for f in fields if f.rows == rows]
+    widest = max(finest, key=lambda f: f.size)
+    if all(f == widest for f in finest):
+        return widest
+    middle = (rows - 1) / 2
+    low = min(f.centre(middle) - f.size / 2 for f in finest)
+    high = max(f.centre(middle) + f.size / 2 for f in finest)
+    return replace(widest, size=high - low, first=(low + high) / 2 - middle * widest.jump)
+
+
+def _shows_map(shape: Sequence[int], rows: int) -> bool:
+    """Whether a tensor of this shape still tells positions of a rows x rows map apart."""
+    as_map = any(a == b == rows for a, b in pairwise(shape))
+    as_tokens = len(shape) == 3 and rows * rows in shape
+    return rows > 1 and (as_map or as_tokens)
 
 
 class _FieldTracker(TorchDispatchMode):
-    """Attaches a `Field` to every tensor computed from the input (rows only: maps are square)."""
+    """Attaches a `Field` to every tensor computed from the input (rows only: maps are square).
+
+    None stands for a field that has ended.
+    """
 
     def __init__(self, image: Tensor) -> None:
         super().__init__()
         self.fields: Any = WeakIdKeyDictionary()
-        self.fields[image] = Field(size=1.0, jump=1.0, first=0.5)
-        self.maps_seen = 0  # convolutions and matrix products applied to a map with a field
+        self.fields[image] = Field(size=1.0, jump=1.0, first=0.5, rows=image.shape[2])
+        self.layers = 0  # convolutions and matrix products applied to a map with a field
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        found = [(t, self.fields[t]) for t in _tensors(args) if t in self.fields]
+        found = [self.fields[t] for t in flat_tensors([args, kwargs]) if t in self.fields]
         if found:
-            field = self._after(func.overloadpacket, args, found)
-            if field is not None:
-                for tensor in _tensors(out):
-                    self.fields[tensor] = field
+            op, maps = func.overloadpacket, [field for field in found if field is not None]
+            joined = _joined(maps) if maps else None
+            for tensor in flat_tensors(out):
+                self.fields[tensor] = joined and self._after(op, args, joined, len(found), tensor)
+            self.layers += joined is not None and (op is aten.convolution or op in _PRODUCTS)
         return out
 
-    def _after(self, op: Any, args: Any, found: list[tuple[Tensor, Field]]) -> Field | None:
-        field = max((f for _, f in found), key=lambda f: f.size)
+    def _after(self, op: Any, args: Any, field: Field, operands: int, out: Tensor) -> Field | None:
+        """The field of `out` = op(*args), of which `operands` depend on the image."""
+        name = op._qualified_op_name.split("::")[-1]
         if op in _REDUCTIONS:
+            return field if _shows_map(out.shape, field.rows) else None
+        if (op in _PRODUCTS and operands > 1) or any(part in name for part in _MIXERS):
             return None
-        if op in (aten.bmm, aten.matmul, aten._scaled_dot_product_flash_attention_for_cpu) and len(found) > 1:
-            return None  # attention mixes every position with every other
-        if op is aten.convolution:
-            self.maps_seen += 1
-            _, weight, _, stride, padding, dilation = args[:6]
-            return field.through(weight.shape[-2], stride[0], padding[0], dilation[0])
-        if op in (aten.mm, aten.addmm):
-            self.maps_seen += 1
-            return field
-        if op in _POOLS:
-            kernel = args[1][0]
-            stride = args[2][0] if len(args) > 2 and args[2] else kernel
-            return field.through(kernel, stride, args[3][0] if len(args) > 3 else 0)
-        if op is aten.constant_pad_nd:
-            # (left, right, top, bottom): a pad in front moves cell 0; a negative one crops.
-            before = args[1][2] if len(args[1]) >= 4 else 0
-            return Field(field.size, field.jump, field.first - before * field.jump)
-        if op is aten.slice and len(args) >= 3 and args[1] == 2 and found[0][0].ndim == 4:
-            return Field(field.size, field.jump, field.first + (args[2] or 0) * field.jump)
-        return field
+        if op is aten.permute and tuple(args[1]) in ((0, 2, 3, 1), (0, 3, 1, 2)):
+            return replace(field, channels_last=tuple(args[1]) == (0, 2, 3, 1))
+        if op in _PIXEL_SHUFFLES or (op in _VIEWS and args[0].ndim == 6 and out.ndim == 4):
+            return _rearranged(field, out.shape)
+        source = args[0] if args and isinstance(args[0], Tensor) else out
+        if source.ndim == out.ndim == 4:
+            if op is aten.convolution or op in _POOLS:
+                field = _rearranged(field, source.shape)
+            if source.shape[2] == field.rows:
+                return _on_map(op, name, args, field, out.shape[2])
+        return _off_map(op, args, field)
 
 
-def _is_container(module: nn.Module) -> bool:
-    return isinstance(module, (nn.Sequential, nn.ModuleList)) or "Stage" in type(module).__name__
+def _off_map(op: Any, args: Any, field: Field) -> Field | None:
+    """Operations on anything but a two-dimensional map (tokens, windows) may only keep positions."""
+    moves = (op is aten.convolution and max(args[1].shape[2:], default=1) > 1) or op in _POOLS or op in _ADAPTIVE_POOLS
+    return None if moves else field
+
+
+def _on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Field | None:
+    """The field after an operation from one two-dimensional map to another of `rows` rows."""
+    if op is aten.convolution:
+        _, weight, _, stride, padding, dilation, transposed = args[:7]
+        step = field.transposed if transposed else field.through
+        return step(weight.shape[2], stride[0], padding[0], rows, dilation[0])
+    if op in _POOLS:
+        kernel = args[1][0]
+        stride = args[2][0] if len(args) > 2 and args[2] else kernel
+        return field.through(kernel, stride, args[3][0] if len(args) > 3 else 0, rows)
+    if op in _ADAPTIVE_POOLS:
+        bins = field.rows // rows
+        return field.through(bins, bins, 0, rows) if rows > 1 and bins * rows == field.rows else None
+    if name.startswith(("upsample_", "_upsample_")):
+        kind = name.removeprefix("_").removeprefix("upsample_").split("2d")[0]
+        return field.resized(rows, _INTERPOLATION_REACH.get(kind, 1))
+    # On a channels-last map the next two read columns instead of rows; on square maps both fare alike.
+    if op in _PADS and len(args[1]) >= 4:
+        # (left, right, top, bottom): a pad in front moves cell 0; a negative one crops.
+        return replace(field, first=field.centre(-args[1][2]), rows=rows)
+    if op is aten.slice and len(args) >= 3 and args[1] == 2:
+        start = args[2] or 0
+        start = max(start + field.rows, 0) if start < 0 else start
+        jump = field.jump * (args[4] if len(args) > 4 else 1)
+        return replace(field, jump=jump, first=field.centre(start), rows=rows)
+    return field
+
+
+def _rearranged(field: Field, shape: Sequence[int]) -> Field:
+    """Moving cells into channels or back (space to depth) shows in the sides of the new map."""
+    sides = [a for a, b in ((shape[2], shape[3]), (shape[1], shape[2])) if a == b]
+    if shape[0] != 1 or not sides or _shows_map(shape, field.rows):
+        return field  # windows in the batch dimension, or the same map
+    rows = sides[0]
+    if field.rows % rows == 0:
+        block = field.rows // rows
+        return replace(field.through(block, block, 0, rows), channels_last=field.channels_last)
+    return replace(field.resized(rows, 0), channels_last=field.channels_last)
 
 
 def _candidates(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
     """Modules that may be blocks: what a backbone's stages (or the backbone itself) consist of."""
     for name, child in module.named_children():
         path = f"{prefix}{name}"
-        if _is_container(child):
+        if isinstance(child, (nn.Sequential, nn.ModuleList)) or "Stage" in type(child).__name__:
             yield from _candidates(child, path + ".")
-        elif any(True for _ in child.children()):
+        elif isinstance(child, nn.Conv2d) or any(True for _ in child.children()):
             yield path, child
 
 
@@ -141,6 +232,7 @@ def survey(body: nn.Module, base_resolution: int) -> Survey:
 
     A block is a module inside a stage (a Sequential, a ModuleList or a `*Stage` class) that applies
     at least two convolutions or matrix products to its map; stems and single layers are not blocks.
+    Only where no such block has a map of the whole image (VGG, ConvMixer) do single layers count.
     `body` must live on the meta device.
     """
     with torch.inference_mode(False):  # inside it, composite operations are not taken apart
@@ -149,21 +241,19 @@ def survey(body: nn.Module, base_resolution: int) -> Survey:
 
 def _survey(body: nn.Module, base_resolution: int) -> Survey:
     image = torch.empty(1, 3, base_resolution, base_resolution, device="meta")
-    blocks: list[BlockMap] = []
+    found: list[tuple[int, BlockMap]] = []  # with the number of layers
     started: dict[str, int] = {}
     with _FieldTracker(image) as tracker:
 
         def watch(path: str, module: nn.Module) -> list[Any]:
             def before(_: nn.Module, __: Any) -> None:
-                started[path] = tracker.maps_seen
+                started[path] = tracker.layers
 
             def after(_: nn.Module, __: Any, out: Any) -> None:
-                layers = tracker.maps_seen - started[path]
-                if layers < 2 or not isinstance(out, Tensor) or out.ndim != 4 or out not in tracker.fields:
-                    return
-                if out.shape[2] != out.shape[3]:
-                    return
-                blocks.append(BlockMap(path, tracker.fields[out], out.shape[2], out.shape[1]))
+                layers = tracker.layers - started[path]
+                block = _block_map(path, out, tracker.fields)
+                if layers and block is not None:
+                    found.append((layers, block))
 
             return [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
@@ -174,4 +264,23 @@ def _survey(body: nn.Module, base_resolution: int) -> Survey:
         finally:
             for handle in handles:
                 handle.remove()
-    return Survey(tuple(blocks), vector.shape[1])
+    if not isinstance(vector, Tensor) or vector.ndim != 2:
+        raise ValueError("it does not end in one feature vector per image")
+    composite = tuple(block for layers, block in found if layers > 1)
+    if any(block.covers(base_resolution) for block in composite):
+        return Survey(composite, vector.shape[1])
+    return Survey(tuple(block for _, block in found), vector.shape[1])
+
+
+def _block_map(path: str, out: Any, fields: Any) -> BlockMap | None:
+    """The first square map among the outputs of a block."""
+    for index, tensor in enumerate(flat_tensors(out)):
+        field = fields.get(tensor)
+        if field is None or tensor.ndim != 4:
+            continue
+        _, a, b, c = tensor.shape
+        first, last = b == c == field.rows, a == b == field.rows  # where the channels can be
+        if first or last:
+            channels_last = last and (field.channels_last or not first)
+            return BlockMap(path, replace(field, channels_last=channels_last), c if channels_last else a, index)
+    return None
