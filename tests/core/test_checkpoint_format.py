@@ -249,5 +249,5 @@ def test_a_broken_evaluation_is_announced_and_left_out(checkpoint: Path) -> None
 
 
 def test_an_unknown_device_is_one_sentence(checkpoint: Path) -> None:
-    with pytest.raises(tn.TNetError, match="cannot be put on device 'abacus'"):
+    with pytest.raises(tn.TNetError, match="no device 'abacus'"):
         load_folder(checkpoint, device="abacus")

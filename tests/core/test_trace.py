@@ -193,13 +193,19 @@ def test_one_level_scores_no_grid() -> None:
     assert trace.cost().flops == tn.flops(TINY, (), levels=1) < tn.flops(TINY, (0,))
 
 
-def test_opening_the_image_counts_as_time_and_memory() -> None:
-    encoded = io.BytesIO()
-    Image.fromarray(np.zeros((4000, 4000, 3), np.uint8)).save(encoded, "PNG")
-    trace = tn.traverse(tiny(), encoded.getvalue(), budget=(1,))
-    array = tn.traverse(tiny(), picture(), budget=(1,))
-    assert trace.timing.opening > 10 * array.timing.opening
-    assert trace.cost().peak_memory - array.cost().peak_memory > 40 * 2**20
+def test_opening_the_image_counts_as_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = tn.traverse(tiny(), picture(), budget=(1,)).cost()
+    really_open = tn.ImageSource.open
+
+    def slow_and_large(image: object) -> tn.ImageSource:
+        held = np.ones((300, 2**20), np.uint8)  # 300 MB, touched
+        time.sleep(0.05 * held[0, 0])
+        return really_open(image)
+
+    monkeypatch.setattr(tn.ImageSource, "open", staticmethod(slow_and_large))
+    cost = tn.traverse(tiny(), picture(), budget=(1,)).cost()
+    assert cost.seconds > 0.05 + plain.seconds / 4
+    assert cost.peak_memory - plain.peak_memory > 200 * 2**20
 
 
 def test_coverage_is_the_union_of_boxes() -> None:

@@ -6,9 +6,8 @@
     leaves a row nearer to another cell's centre than to its own, round the stride up instead.
 
 Rounding *down* keeps the outer rows' fields inside the image. Maps that do not spread over the whole
-image are passed over. The rule reproduces the
-paper's choice for all ten bird models and is what lets any timm CNN serve as a backbone; fMoW and
-BagNet-77 name their block and rows in the configuration instead.
+image are passed over. The rule reproduces the paper's choice for all ten bird models and is what lets
+any timm CNN serve as a backbone; fMoW and BagNet-77 name their block and rows in the configuration.
 """
 
 from __future__ import annotations
