@@ -172,7 +172,8 @@ def main() -> int:
     given = arguments()
     explorer = Explorer(given.device)
     # The first visitor should not wait for the model: the landing picture is traversed while the server starts.
-    threading.Thread(target=explorer.example, args=(0,), daemon=True).start()
+    warming = threading.Thread(target=explorer.example, args=(0,), daemon=True)
+    warming.start()
     demo = page(explorer)
     try:
         demo.launch(
@@ -182,6 +183,7 @@ def main() -> int:
         )  # fmt: skip
     except OSError:
         print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)
+        warming.join()  # ending the process under a thread that computes aborts it
         return 1
     print(f"TNet Explorer: {demo.local_url}", flush=True)
     demo.block_thread()

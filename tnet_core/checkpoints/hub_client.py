@@ -209,6 +209,7 @@ def _bounded_bar(name: str, limit: int) -> type[hub_tqdm]:
     """The library's progress bar, which also ends a transfer that exceeds what was announced."""
 
     class Bar(hub_tqdm):
+        monitor_interval = 0  # tqdm starts one watching thread for every class of bar, and this is a new class
         received = 0.0
 
         def update(self, n: float | None = 1) -> bool | None:
