@@ -112,6 +112,9 @@ def test_batched_forward_reproduces_every_official_array(name: str) -> None:
             close(out.location_logits[i].numpy(), expected[f"l{level}_loc_logits"])
             close(out.location_logits[i].softmax(1).numpy(), expected[f"l{level}_loc_probs"])
             np.testing.assert_array_equal(out.selected[i].numpy(), expected[f"l{level}_selected_raster"])
+            ordered = np.sort(out.location_logits[i].numpy(), axis=1)[:, ::-1]
+            k = this.budget[i]
+            close(ordered[:, k - 1] - ordered[:, k], expected[f"l{level}_gap_k"])
     if "feat_weights" in expected:
         close(out.weights.numpy(), expected["feat_weights"])
     close(out.representation.numpy(), expected["feat_final"])
@@ -146,6 +149,9 @@ def test_traversal_of_one_image_gives_official_cells_boxes_and_logits(name: str)
             # The official code lists looks by parent and cell, both in raster order.
             looks.sort(key=lambda look: look.path)
             assert [list(look.pixels) for look in looks] == this.expected[f"l{level}_box_abs"][mine].tolist()
+            above = [(0, 0) if k.parent is None else trace.locations[k.parent].pixels[:2] for k in looks]
+            inside = [[k.pixels[0] - y, k.pixels[1] - x, *k.pixels[2:]] for k, (y, x) in zip(looks, above, strict=True)]
+            assert inside == this.expected[f"l{level}_box_parent"][mine].tolist()
         first = [look.index for look in trace.locations if look.level == 2]
         assert first == this.expected["l1_topk_by_prob"][number].tolist()
         if "feat_weights" in this.expected:

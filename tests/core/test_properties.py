@@ -70,8 +70,8 @@ def test_weights_are_a_distribution_and_boxes_lie_inside_the_image(trace: tn.Tra
 
 @few
 @given(traces())
-def test_prefixes_only_grow(trace: tn.Trace) -> None:
-    """The first k looks of a run are those of any run at least as long; smaller budgets nest in larger ones."""
+def test_smaller_budgets_nest_in_larger_ones(trace: tn.Trace) -> None:
+    """The looks of a smaller budget are among those of every larger one."""
     for budget in trace.budgets():
         inside = set(trace.select(budget=budget))
         for level in range(len(budget)):
