@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tnet_core.errors import TNetError
+from tnet_core.fields import described, fits
 
 Sampling = Literal["official", "native"]
 
@@ -85,34 +85,11 @@ class TNetConfig:
 _HINTS = typing.get_type_hints(TNetConfig)
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from JSON has the declared type (ints are accepted for floats)."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        return isinstance(value, str) and value in args
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if args[-1] is Ellipsis:
-            return all(_fits(item, args[0]) for item in value)
-        return len(value) == len(args) and all(_fits(v, a) for v, a in zip(value, args, strict=True))
-    if args:  # X | None
-        return any(_fits(value, option) for option in args)
-    if hint is float:
-        if isinstance(value, int):  # a whole number too large for a float is none of ours
-            return not isinstance(value, bool) and abs(value) < 2**53
-        return isinstance(value, float) and math.isfinite(value)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
 def _check_types(cfg: TNetConfig) -> None:
     for name, hint in _HINTS.items():
         value = getattr(cfg, name)
-        if not _fits(value, hint):
-            wanted = str(getattr(hint, "__name__", hint)).replace("typing.", "")
-            raise TNetError(f"Configuration field '{name}' is {value!r:.80}, but must be {wanted}.")
+        if not fits(value, hint):
+            raise TNetError(f"Configuration field '{name}' is {value!r:.80}, but must be {described(hint)}.")
 
 
 def _check_values(cfg: TNetConfig) -> None:

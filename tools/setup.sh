@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Usage: tools/setup.sh app|dev
+# Usage: tools/setup.sh app|training|dev
 # Creates .venv with the pinned packages. Does nothing when the requirement files did not change
 # since the last time (their contents are compared, not their dates).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-kind=${1:?app or dev}
+kind=${1:?app, training or dev}
 venv=.venv
 
 as_root() {
@@ -40,15 +40,20 @@ if [ ! -x $venv/bin/python ]; then
   "$python" -m venv $venv
 fi
 
-files=(requirements.txt)
-if [ "$kind" = dev ]; then files+=(requirements-dev.txt); fi
+case $kind in # each file includes the one before it
+  app) files=(requirements.txt) ;;
+  training) files=(requirements.txt requirements-training.txt) ;;
+  dev) files=(requirements.txt requirements-training.txt requirements-dev.txt) ;;
+  *) echo "Usage: tools/setup.sh app|training|dev" >&2 && exit 2 ;;
+esac
 stamp=$venv/.installed-$kind
 wanted=$(cat "${files[@]}" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   echo "Installing ${files[*]} into $venv (a few minutes the first time) …"
   $venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r "${files[-1]}"
   echo "$wanted" >"$stamp"
-  if [ "$kind" = dev ]; then sha256sum <requirements.txt >"$venv/.installed-app"; fi
+  if [ "$kind" != app ]; then sha256sum <requirements.txt >"$venv/.installed-app"; fi
+  if [ "$kind" = dev ]; then cat requirements.txt requirements-training.txt | sha256sum >"$venv/.installed-training"; fi
 fi
 
 # The browser tests drive a real Chromium (tests/browser/conftest.py looks for the same names).

@@ -5,52 +5,18 @@
 
 from __future__ import annotations
 
-import json
 import zlib
-from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import tnet_core as tn
-from tests.support.parity import fill, image, model_input
+from tests.support.parity import model_input
+from tests.support.parity_case import CASES, Case, case
 from tnet_core.modules import positional_encoding
 
-DATA = Path(__file__).parents[1] / "data" / "parity"
-CASES = {
-    "imagenet": "imagenet-bagnet77",
-    "fmow_l2": "fmow-b0",
-    "fmow_l3": "fmow-b0-3l",
-    "cub_b0_k3": "cub-b0",
-    "cub_b0_k5": "cub-b0",
-}
 TOLERANCE = 1e-3
-
-
-class Case:
-    def __init__(self, name: str) -> None:
-        manifest = json.loads((DATA / f"{name}.json").read_text())
-        with np.load(DATA / f"{name}.npz") as arrays:
-            self.expected = {key: arrays[key] for key in arrays.files}
-        self.budget = tuple(manifest["config"]["locs_per_grid"])
-        self.images = [image(manifest["images"]["size"], seed) for seed in manifest["images"]["seeds"]]
-        self.checksums = manifest["images"]["crc32"]
-        self.manifest = manifest
-        config = replace(tn.preset(CASES[name]), dropout=0.0, drop_path=0.0)  # the arrays were made without
-        self.model = tn.build(config)
-        tn.official.assign(self.model, {n: fill(n, tuple(shape)) for n, shape, _ in manifest["variables"]})
-
-    @property
-    def levels(self) -> int:
-        return len(self.budget) + 1
-
-
-@lru_cache(maxsize=1)
-def case(name: str) -> Case:
-    return Case(name)
 
 
 def close(ours: np.ndarray, theirs: np.ndarray) -> None:

@@ -1,0 +1,37 @@
+"""Every recipe builds its model and takes an optimisation step, with all of its own settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import tnet_core as tn
+from tests.support.training import Colours, metrics
+from training.data.sample import ImageDataset
+from training.engine import Engine
+from training.recipe_file import read_recipe, recipe_names
+
+SMALL = ["batch_size=2", "accumulate=1", "data.workers=0", "data.cache=null", "validation_images=1", "init.weights=random"]
+RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
+    recipe = read_recipe(name, [*SMALL, "epochs=1", "init.checkpoint=null"])
+    names = [f"class {number}" for number in range(recipe.config.num_classes)]
+
+    def generated(which: str) -> ImageDataset:
+        return Colours(which, size=2, classes=names, side=64)
+
+    engine = Engine(recipe, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=generated)
+    before = {n: value.clone() for n, value in engine.model.state_dict().items()}
+    folder = engine.run()
+    (record,) = metrics(tmp_path / "run")
+    assert torch.isfinite(torch.tensor(record["loss"]))
+    trained = {n for n, parameter in engine.model.named_parameters() if parameter.requires_grad}
+    roots = {n.partition(".")[0] for n in trained if not torch.equal(before[n], engine.model.state_dict()[n])}
+    expected = {n.partition(".")[0] for n in trained}
+    assert roots == expected, "a module that should learn did not move"
+    assert tn.load(folder).config == recipe.config

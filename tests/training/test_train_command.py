@@ -1,0 +1,113 @@
+"""`python -m training.train` as a user runs it: killed, continued, spread over processes, given bad input."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import tnet_core as tn
+from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
+from training.run_state import states
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_folders(tmp_path_factory.mktemp("data"))
+
+
+def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data: Path, tmp_path: Path) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=10, save_minutes=0.0, ema=0.95)
+    arguments = ["training.train", str(recipe), f"data.root={data}", "data.workers=1"]
+    assert run_module(*arguments, "--out", str(tmp_path / "whole")).returncode == 0
+
+    chance = random.Random(0)
+    kills = 0
+    for _ in range(3):
+        command = [sys.executable, "-m", *arguments, "--out", str(tmp_path / "cut"), "--resume"]
+        process = subprocess.Popen(command, cwd=ROOT, env=quiet_environment(), stderr=subprocess.DEVNULL)
+        before = [path.name for path in states(tmp_path / "cut")]
+        deadline = time.monotonic() + 120
+        while [p.name for p in states(tmp_path / "cut")] == before and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0.0, 0.5))  # somewhere in a step or while a state is being written
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills >= 1
+    done = run_module(*arguments, "--out", str(tmp_path / "cut"), "--resume")
+    assert done.returncode == 0, done.stderr
+
+    whole, cut = metrics(tmp_path / "whole"), metrics(tmp_path / "cut")
+    assert [record["step"] for record in cut] == [record["step"] for record in whole]
+    assert cut[-1]["loss"] == whole[-1]["loss"]
+    first, second = (tn.load(tmp_path / run / "checkpoint").state_dict() for run in ("whole", "cut"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_path: Path) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=3, freeze={"batch_norm": True})
+    arguments = ["training.train", str(recipe), f"data.root={data}", "--out"]
+    assert run_module(*arguments, str(tmp_path / "one")).returncode == 0
+    done = run_module(*arguments, str(tmp_path / "two"), launch=["--cpu", "--num_processes", "2"])
+    assert done.returncode == 0, done.stderr
+    for one, two in zip(metrics(tmp_path / "one"), metrics(tmp_path / "two"), strict=True):
+        for name in ("loss", "joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "reward", "baseline"):
+            assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-5), name
+    assert metrics(tmp_path / "one", "validation")[-1]["top1"] == metrics(tmp_path / "two", "validation")[-1]["top1"]
+
+
+def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_process(data: Path, tmp_path: Path) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2, ema=0.9, loss={"contrastive": 1.0}, accumulate=1)
+    launch = ["--cpu", "--num_processes", "2"]
+    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"), launch=launch)
+    assert done.returncode == 0, done.stderr
+    assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
+    assert metrics(tmp_path / "run")[-1]["contrastive"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-recipe"], "no-such-recipe"),
+        (["{recipe}", "data.root=nowhere/at/all"], "nowhere/at/all"),
+        (["{recipe}", "data.root={data}", "lamda=3"], "lamda"),
+        (["{recipe}", "data.root={data}", "epochs=many"], "epochs"),
+        (["{recipe}", "data.root={data}", "--minutes", "-1"], "--minutes"),
+        (["{recipe}", "data.root={data}", "model.config.num_classes=9"], "9"),
+        ([], "Name a recipe"),
+    ],
+)
+def test_bad_input_is_one_sentence(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml")
+    given = [text.format(recipe=recipe, data=data) for text in arguments]
+    done = run_module("training.train", *given, "--out", str(tmp_path / "run"))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unreadable_image_ends_the_run_with_its_name(tmp_path: Path) -> None:
+    root = write_folders(tmp_path / "data", per_class=2)
+    (root / "train" / "amber" / "000.png").write_bytes(b"no picture")
+    recipe = write_recipe_file(tmp_path / "tiny.yaml")
+    done = run_module("training.train", str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r"))
+    assert done.returncode == 1
+    assert "000.png" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_recipes_are_listed() -> None:
+    done = run_module("training.train", "--list")
+    assert done.returncode == 0
+    assert "cub-b0" in done.stdout
+    assert "needles-tiny" in done.stdout

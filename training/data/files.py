@@ -1,0 +1,131 @@
+"""`FileDataset`: a split whose images are files, with labels, boxes and, if wanted, a cache of decoded pixels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+from training.data.boxes import NO_BOXES, Boxes
+from training.data.cache import PixelCache
+from training.data.reading import read_image, shrunk
+from training.data.sample import ImageDataset, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One image file of a split. Strings, not paths: there may be a million of them."""
+
+    path: str
+    label: int
+    name: str  # '<class>/<file stem>'
+    boxes: Boxes = NO_BOXES
+
+
+class FileDataset:
+    """Satisfies `ImageDataset`. Cheap to send to loader processes: pixels stay in files."""
+
+    def __init__(
+        self,
+        name: str,
+        split: str,
+        class_names: Sequence[str],
+        entries: Sequence[Entry],
+        *,
+        shorter_side: int | None = None,
+        crop_to_box: bool = False,
+        read_boxes: Callable[[Entry], Boxes] | None = None,  # for data sets that keep them in a file per image
+    ) -> None:
+        if not entries:
+            raise TNetError(f"The {split} split of {name} holds no images.")
+        self.name, self.split, self.class_names = name, split, tuple(class_names)
+        self.shorter_side, self.crop_to_box, self._read_boxes = shorter_side, crop_to_box, read_boxes
+        self.entries = tuple(self._one_per_box(entries) if crop_to_box else entries)
+        self.labels: Sequence[int] = tuple(entry.label for entry in self.entries)
+        self.cache: PixelCache | None = None
+        _check_labels(self)
+        _check_names(self)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> Sample:
+        entry = self.entries[index]
+        image, (height, width) = self.pixels(index) if self.cache is None else self.cache[index]
+        # what a crop shows is all box
+        boxes = NO_BOXES if self.crop_to_box else self._boxes_of(entry)
+        return Sample(image, entry.label, entry.name, boxes.normalised(height, width))
+
+    def pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
+        """Decoded from the file: the image of a sample, and the height and width of its file."""
+        entry = self.entries[index]
+        if not self.crop_to_box:
+            return read_image(entry.path, self.shorter_side)
+        image, (height, width) = read_image(entry.path)
+        image = _cut(image, entry.boxes.normalised(height, width), entry)
+        return (image if self.shorter_side is None else shrunk(image, self.shorter_side)), (height, width)
+
+    def describe_pixels(self, index: int) -> str:
+        """Text that is different whenever `pixels(index)` may be."""
+        entry = self.entries[index]
+        try:
+            file = Path(entry.path).stat()
+        except OSError as error:
+            raise TNetError(f"{entry.path} cannot be read ({error.strerror or error}).") from None
+        box = f"{entry.boxes}" if self.crop_to_box else ""
+        return f"{entry.name}|{file.st_size}|{file.st_mtime_ns}|{self.shorter_side}|{box}"
+
+    def _boxes_of(self, entry: Entry) -> Boxes:
+        return entry.boxes if self._read_boxes is None else self._read_boxes(entry)
+
+    def _one_per_box(self, entries: Sequence[Entry]) -> list[Entry]:
+        made = []
+        for entry in entries:
+            boxes = self._boxes_of(entry)
+            if not boxes.xywh:
+                raise TNetError(f"{entry.path} has no box to crop to; give boxes or leave data.crop_to_box off.")
+            for i in range(len(boxes.xywh)):
+                name = entry.name if i == 0 else f"{entry.name}#{i + 1}"
+                made.append(dataclasses.replace(entry, name=name, boxes=boxes.single(i)))
+        return made
+
+
+def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:
+    """Refuse a data set whose number of classes is not the model's."""
+    if len(dataset.class_names) != config.num_classes:
+        raise TNetError(
+            f"The data set {dataset.name} has {len(dataset.class_names)} classes, but the model has "
+            f"{config.num_classes}; set num_classes={len(dataset.class_names)} in the recipe's model.config, "
+            "or use the data that the model was made for."
+        )
+
+
+def _cut(image: np.ndarray, boxes: np.ndarray, entry: Entry) -> np.ndarray:
+    """The pixels that a box touches."""
+    if not len(boxes):
+        raise TNetError(f"The box of {entry.path} lies outside the image.")
+    height, width = image.shape[:2]
+    x0, y0, x1, y1 = boxes[0].astype(np.float64) * (width, height, width, height)
+    # a hair less than float32 resolves, so that a box on the edge of a pixel does not take the next one
+    top, left = int(y0 + 1e-3), int(x0 + 1e-3)
+    return image[top : max(top + 1, int(np.ceil(y1 - 1e-3))), left : max(left + 1, int(np.ceil(x1 - 1e-3)))]
+
+
+def _check_labels(dataset: FileDataset) -> None:
+    count = len(dataset.class_names)
+    for entry in dataset.entries:
+        if not 0 <= entry.label < count:
+            raise TNetError(f"{entry.path} has label {entry.label}, but {dataset.name} has only {count} classes.")
+
+
+def _check_names(dataset: FileDataset) -> None:
+    for what, values in (("class", dataset.class_names), ("image", [entry.name for entry in dataset.entries])):
+        value, times = Counter(values).most_common(1)[0] if values else ("", 0)
+        if times > 1:
+            raise TNetError(f"{dataset.name} has {times} times the same {what} name, '{value}'; they must differ.")

@@ -1,0 +1,94 @@
+"""The layout that CUB and NABirds share: text files that list images, classes, splits and boxes by image id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tnet_core.errors import TNetError
+from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
+from training.data.files import Entry, FileDataset
+from training.data.splits import Which, keep_side, listed_as_train, root_folder, split_name
+from training.recipe import DataSection
+
+
+def open_listed(
+    data: DataSection,
+    which: Which,
+    name: str,
+    *,
+    class_ids: Callable[[dict[str, str], Sequence[str]], Sequence[str]],
+    readable: Callable[[Sequence[str]], Sequence[str]],
+) -> FileDataset:
+    """Read images.txt, image_class_labels.txt, classes.txt, train_test_split.txt and, if there, bounding_boxes.txt.
+
+    `class_ids` puts the class ids in label order, given all class names by id and the ids in the order in which
+    images.txt reaches them; `readable` turns the names in label order into those that are shown.
+    """
+    root = root_folder(data)
+    images = _table(root / "images.txt")
+    class_of = _table(root / "image_class_labels.txt")
+    classes = _table(root / "classes.txt")
+    in_train = _table(root / "train_test_split.txt")
+    boxes = _boxes(root, data)
+    train = listed_as_train(split_name(data, which), data, root / "train_test_split.txt")
+
+    seen = [_value(class_of, image, root / "image_class_labels.txt") for image in images]
+    order = class_ids(classes, seen)
+    labels = {class_id: label for label, class_id in enumerate(order)}
+    entries = []
+    for (image, file), class_id in zip(images.items(), seen, strict=True):
+        if class_id not in labels:
+            raise TNetError(f"{root / 'image_class_labels.txt'} gives {file} the class {class_id}, which is not listed.")
+        if (_value(in_train, image, root / "train_test_split.txt") == "1") == train:
+            stem = os.path.splitext(file)[0]
+            path = os.path.join(root, "images", *file.split("/"))
+            entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
+    if not entries:
+        raise TNetError(f"{root} lists no images for the split '{split_name(data, which)}'.")
+    return FileDataset(
+        name,
+        which,
+        readable([_value(classes, class_id, root / "classes.txt") for class_id in order]),
+        keep_side(entries, data, which),
+        shorter_side=data.shorter_side,
+        crop_to_box=data.crop_to_box,
+    )
+
+
+def _table(path: Path) -> dict[str, str]:
+    """'<id> <rest of the line>' of every line, in the order of the file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise TNetError(f"The data folder {path.parent} lacks {path.name}, one of the data set's list files.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise TNetError(f"The list {path} cannot be read ({error}).") from None
+    table: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        words = line.strip().split(maxsplit=1)
+        if len(words) != 2 or words[0] in table:
+            raise TNetError(f"{path}, line {number}, must hold an id that occurs once and a value.")
+        table[words[0]] = words[1]
+    if not table:
+        raise TNetError(f"The list {path} is empty.")
+    return table
+
+
+def _value(table: dict[str, str], key: str, path: Path) -> str:
+    if key not in table:
+        raise TNetError(f"{path} has no line for {key}.")
+    return table[key]
+
+
+def _boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
+    """By image id from the data set's own list, or by name from the CSV that the recipe names."""
+    if data.boxes is not None:
+        return read_boxes_csv(root / data.boxes)
+    path = root / "bounding_boxes.txt"
+    if not path.is_file():
+        return {}
+    return {image: Boxes((checked(line.split(), f"{path}, image {image},"),)) for image, line in _table(path).items()}

@@ -1,0 +1,62 @@
+"""Reader of the MNIST digits: the four gzipped idx files, as published."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+
+_FILES = {
+    "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
+}
+
+
+def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, np.ndarray]:
+    """Digits (N, 28, 28) uint8, white on black, and their labels (N,) uint8."""
+    folder = Path(root).expanduser()
+    if not root or not folder.is_dir():
+        raise TNetError(
+            f"The MNIST folder '{root}' does not exist; set 'data.root' to the folder with {_FILES[part][0]}."
+            if root
+            else "Source 'mnist' needs 'data.root': the folder with the four gzipped MNIST files."
+        )
+    return _read_part(folder.resolve(), part)
+
+
+@lru_cache(maxsize=2)  # several data sets of one process share the digits
+def _read_part(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = (read_idx(folder / name) for name in _FILES[part])
+    if images.ndim != 3 or images.shape[1:] != (28, 28) or labels.shape != images.shape[:1] or labels.max(initial=0) > 9:
+        raise TNetError(
+            f"The MNIST files in {folder} do not belong together: images {images.shape}, labels {labels.shape}."
+        )
+    missing = sorted(set(range(10)) - set(np.unique(labels).tolist()))
+    if missing:
+        raise TNetError(f"The MNIST labels in {folder} lack the digit(s) {', '.join(map(str, missing))}.")
+    return images, labels
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """A gzipped idx file of bytes: magic 0, 0, 8, number of dimensions; big-endian sizes; the bytes."""
+    if not path.is_file():
+        raise TNetError(f"The MNIST file {path} is missing.")
+    try:
+        with gzip.open(path) as stream:
+            content = stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise TNetError(f"{path} cannot be read as a gzip file ({error}); fetch it again.") from None
+    if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 3:
+        raise TNetError(f"{path} is no idx file of bytes as MNIST uses them; fetch it again.")
+    start = 4 + 4 * content[3]
+    shape = tuple(int.from_bytes(content[i : i + 4], "big") for i in range(4, start, 4))
+    if len(content) < start or len(content) - start != math.prod(shape):
+        raise TNetError(f"{path} does not hold the number of bytes its header states; fetch it again.")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

@@ -1,0 +1,1 @@
+"""Measuring a checkpoint on labelled images: every budget, several policies, one pass."""

@@ -1,0 +1,80 @@
+"""The accuracy-against-looks curve in one batched pass, for validation while training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from tnet_core.budget import check_budget
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+from training.data.sample import ImageDataset
+from training.evaluation.aggregate import project, subset_logits
+from training.evaluation.modes import evaluating
+from training.evaluation.stream import batches, spread
+from training.evaluation.tree import Tree, learned_ranks
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    top1: float  # fraction of images
+    top5: float
+    images: int
+
+
+def validation_curve(
+    model: TNet,
+    dataset: ImageDataset,
+    budget: Sequence[int] | int | None,
+    batch_size: int,
+    limit: int | None = None,
+    accelerator: Accelerator | None = None,
+    *,
+    workers: int = 0,
+) -> dict[tuple[int, ...], Accuracy]:
+    """Top-1 and top-5 for every budget up to `budget` (None: that of training), smallest first.
+
+    Looks are taken once, at the largest budget; smaller ones re-aggregate their features. `limit`
+    takes that many images spread evenly over the split. With an `accelerator` the images are shared
+    among its processes and every process gets the result of all. A baseline has the one budget ().
+    """
+    plain: TNet = model if accelerator is None else accelerator.unwrap_model(model)
+    tree = Tree(check_budget(plain.config, budget, None))
+    budgets = list(tree.budgets())
+    official = replace(plain.config, sampling="official")  # forward_train is official, whatever the model
+    indices = spread(len(dataset), limit)
+    if not indices:
+        raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
+    total = torch.zeros((len(budgets), 2), dtype=torch.int64, device=plain.device)
+    with evaluating(plain), shared(indices, accelerator) as mine:
+        for batch in batches(dataset, mine, official, batch_size, workers):
+            assert isinstance(batch.images, Tensor)
+            with nullcontext() if accelerator is None else accelerator.autocast():
+                out = plain.forward_train(batch.images.to(plain.device), tree.widths)
+            features = out.features.float()
+            masks = tree.masks(learned_ranks(tree, out), budgets)
+            logits = subset_logits(plain, features, project(plain, features), masks)
+            total += hits(logits, batch.labels.to(plain.device)).sum(0)
+    if accelerator is not None:
+        total = accelerator.reduce(total, "sum")
+    count = len(indices)
+    found = zip(budgets, total.tolist(), strict=True)
+    return {b: Accuracy(first / count, five / count, count) for b, (first, five) in found}
+
+
+def hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Whether the class of each image comes first, and among the first five: -> (B, S, 2) bool."""
+    best = logits.topk(min(5, logits.shape[2]), dim=2).indices == labels.view(-1, 1, 1)
+    first = logits.argmax(2) == labels.view(-1, 1)  # the lower class wins a tie, as in a trace
+    return torch.stack([first, first | best.any(2)], dim=2)
+
+
+def shared(indices: list[int], accelerator: Accelerator | None) -> Any:
+    """This process's part of the indices, as a context."""
+    return nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)

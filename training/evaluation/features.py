@@ -1,0 +1,137 @@
+"""Looks of a batch of images at a whole tree: everything a policy, a budget or a set needs afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tnet_core.config import TNetConfig
+from tnet_core.geometry import Box
+from tnet_core.grid import official_axis
+from tnet_core.modules.location import top_k
+from tnet_core.records import Distribution
+from tnet_core.tnet import TNet
+from tnet_core.trace import Trace
+from tnet_core.traversal import traverse
+from training.evaluation.aggregate import project
+from training.evaluation.stream import Batch
+from training.evaluation.tree import Tree, grid_ranks
+
+# (depth from 0, unit logits (B, parents, n * n), images by index) -> scores, larger is looked at sooner
+Ranker = Callable[[int, Tensor, list[int]], Tensor]
+
+
+def learned(depth: int, logits: Tensor, images: list[int]) -> Tensor:
+    """The network's own ranking."""
+    return logits
+
+
+@dataclass(frozen=True)
+class Looks:
+    """B images, N looks each (thumbnail first), in the order of `Tree`."""
+
+    tree: Tree
+    images: list[int]
+    features: Tensor  # (B, N, D) V'
+    projections: Tensor  # (B, N, classes) without bias
+    logits: list[Tensor]  # per depth: (B, parents, n * n) unit length
+    cells: list[Tensor]  # per depth: (B, parents, width) the cells looked at, in raster order
+    boxes: list[list[Box]]  # of each image, of the first level's looks: normalised x0, y0, x1, y1
+
+    def ranks(self, ranker: Ranker) -> Tensor:
+        """Place of each look in its grid: (B, N - 1)."""
+        batch = len(self.images)
+        placed = [self.features.new_zeros((batch, 0), dtype=torch.long)]
+        for depth, (logits, cells) in enumerate(zip(self.logits, self.cells, strict=True)):
+            scores = ranker(depth, logits, self.images).gather(2, cells)
+            placed.append(grid_ranks(scores.flatten(0, 1)).reshape(batch, self.tree.counts[depth]))
+        return torch.cat(placed, dim=1)
+
+
+def look_at(model: TNet, batch: Batch, tree: Tree, ranker: Ranker = learned) -> Looks:
+    """Take the looks that `ranker` wants, as many per grid as `tree` is wide (all cells: the whole tree)."""
+    if isinstance(batch.images, Tensor):
+        return _official(model, batch, batch.images, tree, ranker)
+    return _native(model, batch, batch.images, tree, ranker)
+
+
+def _official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker: Ranker) -> Looks:
+    size, depth = batch.size, 0
+
+    def select(probabilities: Tensor, k: int) -> Tensor:
+        nonlocal depth
+        scores = ranker(depth, probabilities.log().view(size, -1, probabilities.shape[1]), batch.indices)
+        depth += 1
+        return top_k(scores.flatten(0, 1), k)
+
+    out = model.forward_train(images.to(model.device), tree.widths, select=top_k if ranker is learned else select)
+    features = out.features.float()
+    parents = (1, *tree.counts)
+    return Looks(
+        tree=tree,
+        images=batch.indices,
+        features=features,
+        projections=project(model, features),
+        logits=[v.reshape(size, p, v.shape[1]) for p, v in zip(parents, out.location_logits, strict=False)],
+        cells=[v.reshape(size, p, v.shape[1]) for p, v in zip(parents, out.selected, strict=False)],
+        boxes=[
+            [grid_boxes(model.config)[cell] for cell in row] for row in out.selected[0].tolist()
+        ] if out.selected else [[] for _ in range(size)],
+    )  # fmt: skip
+
+
+def grid_boxes(config: TNetConfig) -> list[Box]:
+    """The cells of the first grid in official sampling, clipped to the image."""
+    side, n = config.input_size, config.grid
+    axis = official_axis(side, n, config.cell_fraction)
+    spans = [(max(start, 0) / side, min(start + axis.cell, side) / side) for start in axis.starts]
+    spans = [(min(low, 1.0), max(high, 0.0)) for low, high in spans]
+    return [(x0, y0, x1, y1) for y0, y1 in spans for x0, x1 in spans]
+
+
+def _native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ranker: Ranker) -> Looks:
+    """One traversal per image, put into the order of the tree."""
+    parts = []
+    for index, image in zip(batch.indices, images, strict=True):
+
+        def policy(grid: Distribution, index: int = index) -> list[int]:
+            logits = torch.from_numpy(grid.logits).reshape(1, 1, -1)
+            return ranker(grid.level - 1, logits, [index]).flatten().sort(descending=True, stable=True).indices.tolist()
+
+        parts.append(_in_order(traverse(model, image, tree.widths, policy), tree))
+    features = torch.from_numpy(np.stack([part["features"] for part in parts])).to(model.device)
+    depths = range(len(tree.widths))
+    return Looks(
+        tree=tree,
+        images=batch.indices,
+        features=features,
+        projections=torch.from_numpy(np.stack([part["projections"] for part in parts])).to(model.device),
+        logits=[torch.stack([part["logits"][d] for part in parts]).to(model.device) for d in depths],
+        cells=[torch.stack([part["cells"][d] for part in parts]).to(model.device) for d in depths],
+        boxes=[part["boxes"] for part in parts],
+    )
+
+
+def _in_order(trace: Trace, tree: Tree) -> dict[str, Any]:
+    """Looks of one trace: level by level, parents in order, cells in raster order."""
+    looks = sorted(range(len(trace.locations)), key=lambda p: (trace.locations[p].level, trace.locations[p].path))
+    rows = [0, *(position + 1 for position in looks)]
+    grids = sorted(trace.distributions, key=lambda grid: (grid.level, grid.path))
+    logits, cells = [], []
+    parents = (1, *tree.counts)
+    for depth, width in enumerate(tree.widths):
+        level = [torch.from_numpy(grid.logits.ravel()) for grid in grids if grid.level == depth + 1]
+        empty = torch.zeros((0, trace.config.cells))
+        logits.append(torch.stack(level) if level else empty)
+        indices = [trace.locations[p].index for p in looks if trace.locations[p].level == depth + 2]
+        cells.append(torch.tensor(indices, dtype=torch.long).reshape(parents[depth], width))
+    first = [trace.locations[p].box for p in looks if trace.locations[p].level == 2]
+    return {
+        "features": trace.features[rows], "projections": trace.projections[rows],
+        "logits": logits, "cells": cells, "boxes": first,
+    }  # fmt: skip

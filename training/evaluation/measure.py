@@ -1,0 +1,164 @@
+"""One batch of images to numbers per image; everything reported later is computed from these.
+
+| name | per image | |
+|---|---|---|
+| `index`, `label`, `crc` | | place in the data set, class, crc32 of the name |
+| `top1/P`, `top5/P`, `likelihood/P` | (S,) | of policy P at each budget; `random` is the mean of its draws |
+| `confidence` | (S,) | highest probability, learned policy |
+| `stop/probability`, `stop/margin`, `stop/right` | (T,) | after the first 0 … T - 1 looks, learned policy |
+| `cells` | (K,) | learned ranking of the first grid |
+| `probability` | (n * n,) | of its cells |
+| `inner` | (depths - 1, n * n) | looks taken at each cell of the grids below, at the budget of training |
+| `area/P` | (K, 3) | precision, recall and coverage after 1 … K looks at the second level |
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tnet_core.tnet import TNet
+from training.evaluation.aggregate import subset_logits
+from training.evaluation.boxes import attention
+from training.evaluation.curve import hits
+from training.evaluation.features import Looks, Ranker, learned, look_at
+from training.evaluation.options import Plan
+from training.evaluation.oracle import Oracle
+from training.evaluation.rankers import centre, fixed, random
+from training.evaluation.stream import Batch
+
+Results = dict[str, np.ndarray]
+LOOKS_ONLY = "without_context"  # the learned policy, the thumbnail left out of the average
+
+
+@dataclass(frozen=True)
+class Measurer:
+    model: TNet
+    plan: Plan
+    seed: int
+    draws: int
+    means: list[np.ndarray]  # mean location probability per depth; empty if the policy is not asked for
+
+    def __call__(self, batch: Batch) -> Results:
+        looks = look_at(self.model, batch, self.plan.tree)
+        crc = [zlib.crc32(name.encode()) for name in batch.names]
+        found: Results = {
+            "index": np.array(batch.indices, dtype=np.int64),
+            "label": batch.labels.numpy().astype(np.int64),
+            "crc": np.array(crc, dtype=np.uint32),
+        }
+        ranks = looks.ranks(learned)
+        masks = looks.tree.masks(ranks, self.plan.budgets)
+        found |= self._scored("learned", looks, masks, batch)
+        if self.model.config.is_baseline:
+            return found
+        found |= self._without_context(looks, masks, batch)
+        found |= self._stopping(looks, ranks, batch)
+        found |= self._heat(looks, ranks)
+        for name in self.plan.policies[1:] if self.plan.policies[0] == "learned" else self._others():
+            found |= self._compared(name, looks, batch)
+        return found
+
+    def _others(self) -> list[str]:
+        return [name for name in self.plan.policies if name != "learned"]
+
+    # Policies ----------------------------------------------------------------------------------
+
+    def _compared(self, name: str, looks: Looks, batch: Batch) -> Results:
+        if name == "oracle":
+            return self._scored(name, looks, Oracle(self.model, looks, batch.labels).masks(self.plan.budgets), batch)
+        if name == "centre":
+            return self._ranked(name, centre(self.model.config.grid), looks, batch)
+        if name == "mean":
+            return self._ranked(name, fixed(self.means), looks, batch)
+        draws = [self._ranked(name, random(self.seed, draw), looks, batch) for draw in range(self.draws)]
+        return {key: np.mean([draw[key] for draw in draws], axis=0, dtype=np.float32) for key in draws[0]}
+
+    def _ranked(self, name: str, ranker: Ranker, looks: Looks, batch: Batch) -> Results:
+        if not self.plan.whole:
+            looks = look_at(self.model, batch, self.plan.tree, ranker)
+        return self._scored(name, looks, looks.tree.masks(looks.ranks(ranker), self.plan.budgets), batch)
+
+    def _scored(self, name: str, looks: Looks, masks: Tensor, batch: Batch) -> Results:
+        logits = subset_logits(self.model, looks.features, looks.projections, masks)
+        labels = batch.labels.to(logits.device)
+        right = hits(logits, labels).cpu().numpy()
+        chances = logits.double().log_softmax(2)
+        own = chances.gather(2, labels.view(-1, 1, 1).expand(-1, masks.shape[1], 1)).squeeze(2)
+        found = {
+            f"top1/{name}": right[:, :, 0],
+            f"top5/{name}": right[:, :, 1],
+            f"likelihood/{name}": own.float().cpu().numpy(),
+        }
+        if name == "learned":
+            found["confidence"] = chances.amax(2).exp().float().cpu().numpy()
+        if not self.model.config.is_baseline:
+            found[f"area/{name}"] = self._areas(looks, masks, batch)
+        return found
+
+    def _without_context(self, looks: Looks, masks: Tensor, batch: Batch) -> Results:
+        """At budgets with no look at all there is nothing to decide by: counted as wrong, reported as null."""
+        some = masks[:, :, 1:].any(2)[0]
+        alone = masks.clone()
+        alone[:, some, 0] = False
+        found = self._scored(LOOKS_ONLY, looks, alone, batch)
+        del found[f"area/{LOOKS_ONLY}"]
+        for values in found.values():
+            values[:, ~some.cpu().numpy()] = 0
+        return found
+
+    # What the learned policy does -----------------------------------------------------------------
+
+    def _stopping(self, looks: Looks, ranks: Tensor, batch: Batch) -> Results:
+        budget = stopping_budget(self.plan)
+        order = looks.tree.order(ranks, budget)  # (B, N - 1)
+        count = int((order < looks.tree.nodes).sum(1)[0])
+        steps = torch.arange(count + 1, device=order.device).view(1, -1, 1)
+        masks = torch.cat([torch.ones_like(steps.expand(len(order), -1, 1)) > 0, order.unsqueeze(1) < steps], dim=2)
+        logits = subset_logits(self.model, looks.features, looks.projections, masks).double()
+        best = logits.softmax(2).topk(min(2, logits.shape[2]), dim=2).values
+        margin = best[:, :, 0] - (best[:, :, 1] if best.shape[2] > 1 else 0.0)
+        return {
+            "stop/probability": best[:, :, 0].float().cpu().numpy(),
+            "stop/margin": margin.float().cpu().numpy(),
+            "stop/right": (logits.argmax(2).cpu() == batch.labels.view(-1, 1)).numpy(),
+        }
+
+    def _heat(self, looks: Looks, ranks: Tensor) -> Results:
+        first = looks.logits[0][:, 0]
+        order = first.argsort(dim=1, descending=True, stable=True)
+        taken = looks.tree.masks(ranks, [self.plan.trained])[:, 0, 1:].split(looks.tree.counts, dim=1)
+        inner = torch.zeros((len(first), len(looks.cells) - 1, first.shape[1]), dtype=torch.int64, device=first.device)
+        for depth in range(1, len(looks.cells)):
+            inner[:, depth - 1].scatter_add_(1, looks.cells[depth].flatten(1), taken[depth].long())
+        most = max(budget[0] for budget in self.plan.budgets)
+        return {
+            "cells": order[:, :most].cpu().numpy().astype(np.int16),
+            "probability": first.softmax(1).float().cpu().numpy(),
+            "inner": inner.cpu().numpy().astype(np.int32),
+        }
+
+    def _areas(self, looks: Looks, masks: Tensor, batch: Batch) -> np.ndarray:
+        """Precision, recall and coverage for each number of looks at the second level: (B, K, 3)."""
+        rows = second_level(self.plan)
+        chosen = masks[:, rows][:, :, 1 : 1 + looks.tree.widths[0]].cpu().numpy()  # (B, K, width)
+        areas = np.zeros((batch.size, len(rows), 3), dtype=np.float32)
+        for image, (places, boxes) in enumerate(zip(looks.boxes, batch.boxes, strict=True)):
+            for k, taken in enumerate(chosen[image]):
+                areas[image, k] = attention([places[cell] for cell in np.flatnonzero(taken)], boxes)
+        return areas
+
+
+def second_level(plan: Plan) -> list[int]:
+    """Where among the budgets to find 1, 2, … looks at the second level (with all looks below)."""
+    most = plan.budgets[-1]
+    return [plan.budgets.index((k, *most[1:])) for k in range(1, most[0] + 1)]
+
+
+def stopping_budget(plan: Plan) -> tuple[int, ...]:
+    """Two levels: all looks; more levels: those of training, since there the order depends on the budget."""
+    return plan.budgets[-1] if len(plan.trained) == 1 else plan.trained

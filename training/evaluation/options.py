@@ -1,0 +1,99 @@
+"""What to measure, and how much of it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tnet_core.budget import check_budget
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+from training.evaluation.tree import Tree
+
+POLICIES = ("learned", "random", "centre", "mean", "oracle")
+_WHOLE_TREE = 101  # looks: up to here every cell of every image is looked at, and policies share the looks
+_MOST_LOOKS = 200  # per image and policy, where they do not
+
+
+@dataclass(frozen=True)
+class Options:
+    budget: int | tuple[int, ...] | None = None  # largest looks per grid; None: 10 or as many as there are
+    policies: tuple[str, ...] = POLICIES
+    limit: int | None = None  # at most this many images, evenly spread
+    seed: int = 0  # of the random policy and of the bootstrap
+    draws: int = 5  # of the random policy, averaged
+    resamples: int = 10_000  # of the bootstrap
+    confidence: float = 0.95
+    batch_size: int | None = None  # images per batch; None: by the number of looks
+    workers: int = 2  # loader processes
+    skip_unreadable: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.policies:
+            if name not in POLICIES:
+                raise TNetError(f"There is no policy '{name}' to compare; known are {', '.join(POLICIES)}.")
+        if "learned" not in self.policies:
+            raise TNetError("The learned policy is always measured; keep 'learned' among the policies.")
+        if self.limit is not None and self.limit < 1:
+            raise TNetError("The limit must be at least 1 image.")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise TNetError("A batch must have at least 1 image.")
+        if not 0 <= self.seed < 2**63 or self.workers < 0 or self.draws < 1 or self.resamples < 1:
+            raise TNetError("The seed and the workers must not be negative; draws and resamples are at least 1.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is measured."""
+
+    tree: Tree  # looks taken per image
+    budgets: list[tuple[int, ...]]
+    trained: tuple[int, ...]  # the budget of training, or what was measured of it
+    whole: bool  # all cells of all images are looked at
+    policies: tuple[str, ...]
+    left_out: dict[str, str]  # policy -> why it is not measured
+    batch_size: int
+
+
+def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
+    """`fast`: a device that likes large batches."""
+    limits = _limits(config, options.budget)
+    everything = Tree((config.cells,) * len(limits))
+    whole = everything.nodes <= _WHOLE_TREE
+    left_out: dict[str, str] = {}
+    policies = options.policies
+    if config.is_baseline:
+        policies = ("learned",)
+    elif "oracle" in policies and not (whole and config.levels <= 3):
+        policies = tuple(name for name in policies if name != "oracle")
+        left_out["oracle"] = (
+            f"A tree of {everything.nodes} looks per image is too large to know the worth of every cell "
+            f"(at most {_WHOLE_TREE} and three levels)."
+        )
+    tree = everything if whole else Tree(limits)
+    if not whole and tree.nodes > _MOST_LOOKS:
+        raise TNetError(f"A budget of {tree.nodes - 1} looks per image is too large to measure; use a smaller one.")
+    crops = 16 if config.is_baseline else 1024 if fast else 160
+    return Plan(
+        tree=tree,
+        budgets=list(Tree(limits).budgets()),
+        trained=tuple(min(a, b) for a, b in zip(config.budget, limits, strict=True)),
+        whole=whole,
+        policies=policies,
+        left_out=left_out,
+        batch_size=options.batch_size or max(1, crops // tree.nodes),
+    )
+
+
+def _limits(config: TNetConfig, budget: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The largest budget measured. One number means as many in every grid, up to its cells."""
+    if config.is_baseline:
+        return ()
+    below = config.levels - 1
+    if isinstance(budget, tuple) and len(budget) > 1:
+        return check_budget(config, budget, None)
+    if budget is None and below > 1 and Tree((config.cells,) * below).nodes > _WHOLE_TREE:
+        return config.budget
+    one = 10 if budget is None else budget[0] if isinstance(budget, tuple) else budget
+    if one < 0:
+        raise TNetError(f"A budget of {one} looks is not possible.")
+    return (min(one, config.cells),) * below

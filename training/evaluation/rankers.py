@@ -1,0 +1,40 @@
+"""The policies that are compared, as rankings of the cells of a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.evaluation.features import Ranker
+
+
+def centre_scores(n: int) -> np.ndarray:
+    """From the middle outwards, as `tnet_core.policies.centre`: (n * n,)."""
+    line = np.arange(n) - (n - 1) / 2
+    return -(line[:, None] ** 2 + line[None, :] ** 2).ravel()
+
+
+def centre(n: int) -> Ranker:
+    return fixed([centre_scores(n)])
+
+
+def fixed(scores: list[np.ndarray]) -> Ranker:
+    """The same ranking for every image, one per depth (the last one also below)."""
+
+    def rank(depth: int, logits: Tensor, images: list[int]) -> Tensor:
+        chosen = scores[min(depth, len(scores) - 1)]
+        return torch.from_numpy(chosen).to(logits.device).expand(logits.shape)
+
+    return rank
+
+
+def random(seed: int, draw: int) -> Ranker:
+    """A seeded shuffle per image and grid; it depends on the image's place in the data set and on
+    nothing else, so batches and processes do not change it."""
+
+    def rank(depth: int, logits: Tensor, images: list[int]) -> Tensor:
+        scores = [np.random.default_rng([seed, draw, index, depth]).random(logits.shape[1:]) for index in images]
+        return torch.from_numpy(np.stack(scores)).to(logits.device)
+
+    return rank

@@ -1,0 +1,106 @@
+"""Images in batches for evaluation, decoded by loader processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+from training.data.augment import evaluation_view
+from training.data.sample import ImageDataset
+
+
+@dataclass(frozen=True)
+class Batch:
+    indices: list[int]  # in the data set
+    labels: Tensor  # (B,)
+    names: list[str]
+    boxes: list[np.ndarray]  # of each image: (n, 4) normalised x0, y0, x1, y1
+    images: Tensor | list[np.ndarray]  # (B, 3, S, S); the pixels themselves (H, W, 3) for native sampling
+    unreadable: list[str]  # one sentence per image that was left out
+
+    @property
+    def size(self) -> int:
+        return len(self.indices)
+
+
+class Views(Dataset[dict[str, Any]]):
+    """Samples as the network gets them. What cannot be read travels as a sentence, since an exception
+    in a loader process would reach the user as that process's traceback."""
+
+    def __init__(self, dataset: ImageDataset, indices: Sequence[int], config: TNetConfig) -> None:
+        self._dataset, self._indices = dataset, indices
+        self._size = config.input_size if config.sampling == "official" else None
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, at: int) -> dict[str, Any]:
+        index = self._indices[at]
+        try:
+            sample = self._dataset[index]
+            image = sample.image if self._size is None else evaluation_view(sample.image, self._size)
+        except TNetError as error:
+            return {"index": index, "error": str(error)}
+        return {
+            "index": index, "label": sample.label, "name": sample.name, "boxes": sample.boxes,
+            "image": image, "error": "",
+        }  # fmt: skip
+
+
+def collate(items: Sequence[dict[str, Any]]) -> Batch:
+    good = [item for item in items if not item["error"]]
+    images: Any = [item["image"] for item in good]
+    if images and images[0].dtype == np.float32:
+        images = torch.from_numpy(np.stack(images))
+    return Batch(
+        indices=[item["index"] for item in good],
+        labels=torch.tensor([item["label"] for item in good], dtype=torch.long),
+        names=[item["name"] for item in good],
+        boxes=[item["boxes"] for item in good],
+        images=images,
+        unreadable=[item["error"] for item in items if item["error"]],
+    )
+
+
+def batches(
+    dataset: ImageDataset,
+    indices: Sequence[int],
+    config: TNetConfig,
+    batch_size: int,
+    workers: int,
+    *,
+    skip_unreadable: bool = False,
+) -> Iterator[Batch]:
+    """All given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
+    loader = DataLoader(
+        Views(dataset, indices, config),
+        batch_size,
+        num_workers=min(workers, -(-len(indices) // batch_size)),
+        collate_fn=collate,
+        worker_init_fn=_one_thread,
+    )
+    for batch in loader:
+        if batch.unreadable and not skip_unreadable:
+            raise TNetError(batch.unreadable[0])
+        yield batch
+
+
+def _one_thread(_: int) -> None:
+    cv2.setNumThreads(1)  # the processes themselves run in parallel
+    torch.set_num_threads(1)
+
+
+def spread(count: int, limit: int | None) -> list[int]:
+    """All indices, or `limit` of them evenly spread, so that a split sorted by class keeps its classes."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return [index * count // limit for index in range(limit)]

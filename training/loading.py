@@ -1,0 +1,111 @@
+"""From a data set to batches: every random choice is a function of (seed, epoch, index).
+
+Nothing depends on the number of loader processes, on how batches are split over machines or on what
+was loaded before, so a run continues from its step number alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from tnet_core.errors import TNetError
+from training.data.augment import Augment
+from training.data.sample import ImageDataset
+from training.recipe import Recipe
+
+Place = tuple[int, int]  # epoch, index of the sample
+
+
+class Batches(Sampler[list[Place]]):
+    """Batches number `start` to `stop` of an endless shuffled stream, in whole batches per epoch.
+
+    As in the official code, what does not fill a batch at the end of an epoch is left out.
+    """
+
+    drop_last = True
+
+    def __init__(self, size: int, batch_size: int, seed: int, start: int, stop: int) -> None:
+        self.batch_size = batch_size
+        self.per_epoch = size // batch_size
+        self._size, self._seed, self._start, self._stop = size, seed, start, stop
+
+    def __len__(self) -> int:
+        return max(0, self._stop - self._start)
+
+    def __iter__(self) -> Iterator[list[Place]]:
+        shuffled_for, order = -1, np.zeros(0, dtype=np.int64)
+        for number in range(self._start, self._stop):
+            epoch, position = divmod(number, self.per_epoch)
+            if epoch != shuffled_for:
+                order = np.random.default_rng([self._seed, epoch, 0]).permutation(self._size)
+                shuffled_for = epoch
+            chosen = order[position * self.batch_size : (position + 1) * self.batch_size]
+            yield [(epoch, int(index)) for index in chosen]
+
+
+class AugmentedView(Dataset[dict[str, Any]]):
+    """Samples as the network sees them in training.
+
+    What cannot be read travels as a sentence: an exception raised in a loader process would reach
+    the user as that process's traceback.
+    """
+
+    def __init__(self, dataset: ImageDataset, augment: Augment, seed: int) -> None:
+        self._dataset, self._augment, self._seed = dataset, augment, seed
+
+    def __getitem__(self, place: Place) -> dict[str, Any]:
+        epoch, index = place
+        generator = np.random.default_rng([self._seed, epoch, 1, index])
+        try:
+            sample = self._dataset[index]
+            return {"image": self._augment(sample, generator), "label": sample.label, "error": ""}
+        except TNetError as error:
+            return {"image": None, "label": -1, "error": str(error)}
+
+
+def collate(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """{"images": (B, 3, S, S) float32, "labels": (B,), "error": ""}; only the error if there is one."""
+    for item in items:
+        if item["error"]:
+            return {"error": item["error"]}
+    images = torch.from_numpy(np.stack([item["image"] for item in items]))
+    return {"images": images, "labels": torch.tensor([item["label"] for item in items]), "error": ""}
+
+
+def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """Images and labels of a batch, or the error it carries."""
+    if batch["error"]:
+        raise TNetError(batch["error"])
+    return batch["images"], batch["labels"]
+
+
+def _quiet_worker(_: int) -> None:
+    cv2.setNumThreads(1)  # the processes themselves run in parallel
+    torch.set_num_threads(1)
+
+
+def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
+    """Parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
+    part = recipe.batch_size // recipe.accumulate
+    if len(dataset) < part:
+        raise TNetError(
+            f"The training split has {len(dataset)} images, fewer than one batch of {part}; make batch_size smaller."
+        )
+    view = AugmentedView(dataset, Augment(recipe.augment, recipe.config.input_size), recipe.seed)
+    workers = recipe.data.workers
+    return DataLoader(
+        view,
+        batch_sampler=Batches(len(dataset), part, recipe.seed, start, stop),
+        num_workers=workers,
+        collate_fn=collate,
+        worker_init_fn=_quiet_worker,
+        prefetch_factor=4 if workers else None,
+        pin_memory=torch.cuda.is_available(),
+    )

@@ -1,0 +1,91 @@
+"""Where the numbers of a run go: a JSON line per record, TensorBoard, and a progress bar."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+from tqdm import tqdm
+
+from tnet_core.checkpoints.files import reason, write_atomically
+from tnet_core.errors import TNetError
+
+METRICS_FILE = "metrics.jsonl"
+
+
+class Averages:
+    """Means of what was added since they were last taken."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value
+            self._counts[name] = self._counts.get(name, 0) + 1
+
+    def take(self) -> dict[str, float]:
+        means = {name: total / self._counts[name] for name, total in self._sums.items()}
+        self._sums, self._counts = {}, {}
+        return means
+
+
+class Metrics:
+    """Records of one run. Only the main process of a distributed run has one."""
+
+    def __init__(self, run: Path, steps: int, done: int, *, quiet: bool) -> None:
+        self._path = run / METRICS_FILE
+        self._forget_after(done)
+        self._board = SummaryWriter(str(run / "tensorboard"), purge_step=done + 1)
+        tqdm.monitor_interval = 0  # no watching thread
+        self._bar = tqdm(
+            total=steps, initial=done, desc="training", unit="step", disable=quiet, file=sys.stderr, smoothing=0.05
+        )
+
+    def _forget_after(self, step: int) -> None:
+        """Drop records of steps that will be done again, and a line that a kill cut short."""
+        if not self._path.exists():
+            return
+        kept = [line for line in self._path.read_text().splitlines() if _step_of(line) <= step]
+        write_atomically(self._path, lambda path: path.write_text("".join(f"{line}\n" for line in kept)))
+
+    def record(self, kind: str, step: int, values: dict[str, Any]) -> None:
+        line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        try:
+            with self._path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            raise TNetError(f"Cannot write '{self._path}': {reason(error)}.") from None
+        for name, value in values.items():
+            if isinstance(value, (int, float)):
+                self._board.add_scalar(f"{kind}/{name}", value, step)
+            elif isinstance(value, dict):
+                for key, inner in value.items():
+                    self._board.add_scalar(f"{kind}/{name}/{key}", inner, step)
+
+    def advance(self) -> None:
+        self._bar.update(1)
+
+    def show(self, values: dict[str, str]) -> None:
+        self._bar.set_postfix(values, refresh=False)
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        if not self._bar.disable:
+            self._bar.write(text, file=sys.stderr)
+
+    def close(self) -> None:
+        self._bar.close()
+        self._board.close()
+
+
+def _step_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return sys.maxsize

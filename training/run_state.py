@@ -1,0 +1,122 @@
+"""The state of an unfinished run on disk: written beside the old one, then put in place in one step.
+
+A state is a folder `state-<step>` with tensors (safetensors) and numbers (JSON). Random choices are
+functions of the seed and the step (training.loading, training.engine), so the step is all the random
+state there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tnet_core.checkpoints.files import read_bounded, reason
+from tnet_core.errors import TNetError
+
+_NAME = re.compile(r"state-(\d{9})")
+_NUMBERS = "state.json"
+_TENSORS = "tensors.safetensors"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunState:
+    step: int  # optimisation steps done
+    tensors: dict[str, Tensor]  # "model.…", "average.…", "optimiser.<parameter>.<slot>"
+    numbers: dict[str, Any]  # JSON values
+
+
+def save_state(run: Path, state: RunState) -> Path:
+    """Write a state and remove older ones once it is complete on disk."""
+    target = run / f"state-{state.step:09d}"
+    temporary = run / f".state-{os.getpid()}.tmp"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()},
+                  temporary / _TENSORS)  # fmt: skip
+        numbers = {"format": FORMAT, "step": state.step, **state.numbers}
+        (temporary / _NUMBERS).write_text(json.dumps(numbers, indent=1))
+        for path in (temporary / _TENSORS, temporary / _NUMBERS, temporary):
+            _flush(path)
+        if target.exists():  # the same step was saved before, by the run that this one continues
+            shutil.rmtree(target)
+        temporary.rename(target)
+        _flush(run)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
+    except Exception as error:  # safetensors reports a full disk as its own kind of error
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
+    for older in states(run)[:-1]:
+        shutil.rmtree(older, ignore_errors=True)
+    return target
+
+
+def states(run: Path) -> list[Path]:
+    """Complete states, oldest first."""
+    if not run.is_dir():
+        return []
+    return sorted(path for path in run.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+
+
+def load_state(run: Path) -> RunState | None:
+    """The newest state, None if there is none."""
+    found = states(run)
+    if not found:
+        return None
+    folder = found[-1]
+    try:
+        numbers = json.loads(read_bounded(folder / _NUMBERS, 64 << 20))
+        tensors = load_file(folder / _TENSORS)
+    except TNetError:
+        raise
+    except Exception as error:
+        raise TNetError(f"The saved state '{folder}' cannot be read ({reason(error)}); remove it.") from None
+    if numbers.get("format") != FORMAT:
+        raise TNetError(f"The saved state '{folder}' was written by another version and cannot be continued.")
+    return RunState(int(numbers["step"]), tensors, numbers)
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's memory under 'optimiser.<number of the parameter>.<slot>'."""
+    memory = optimiser.state_dict()["state"]
+    return {
+        f"optimiser.{number}.{slot}": torch.as_tensor(value)
+        for number, slots in memory.items()
+        for slot, value in slots.items()
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """The inverse; groups and their rates come from the recipe, not from the file."""
+    memory: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimiser."):
+            _, number, slot = name.split(".", 2)
+            memory.setdefault(int(number), {})[slot] = tensor
+    optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _flush(path: Path) -> None:
+    """Make sure that a file or a folder's list of names is on disk, not only in memory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

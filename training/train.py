@@ -1,0 +1,61 @@
+"""`python -m training.train RECIPE [key=value …]`: train a model as a recipe says."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tnet_core.errors import TNetError
+from training.recipe_file import read_recipe, recipe_names
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        if options.list:
+            print("\n".join(f"{name:24} {read_recipe(name).about}" for name in recipe_names()))
+            return 0
+        if options.recipe is None:
+            raise TNetError("Name a recipe, for instance needles-tiny; --list shows all of them.")
+        if options.minutes is not None and not options.minutes > 0:
+            raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
+        recipe = read_recipe(options.recipe, options.overrides)
+        out = Path(options.out) if options.out else Path("runs") / recipe.name
+        # Imported here: --help and a misspelt key should not wait for PyTorch.
+        if recipe.policy.target != "none":
+            from training.policy_training import train_policy
+
+            folder = train_policy(recipe, out)
+        else:
+            from training.engine import train
+
+            folder = train(recipe, out, resume=options.resume, minutes=options.minutes)
+        print(folder)
+        return 0
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; the last saved state is kept, --resume continues from it.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training.train",
+        description="Train a model as a recipe says. Writes metrics, states to continue from and a checkpoint "
+        "into the folder of the run. With several devices or machines: accelerate launch -m training.train …",
+    )
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="name or file of a recipe")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="changes, such as epochs=5 data.root=FOLDER")
+    parser.add_argument("--out", metavar="FOLDER", help="folder of the run (default: runs/NAME)")
+    parser.add_argument("--resume", action="store_true", help="continue the run in that folder")
+    parser.add_argument("--minutes", type=float, metavar="N", help="stop cleanly within this time")
+    parser.add_argument("--list", action="store_true", help="list the recipes")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
