@@ -154,6 +154,7 @@ class Engine:
 
     def _loop(self) -> bool:
         """True when the last step was done, False when time was up or somebody asked to stop."""
+        training_mode(self.model, self.recipe.freeze)
         averages, window = Averages(), time.monotonic()
         self._values: list[torch.Tensor] = []
         for batch in self.loader:
@@ -191,7 +192,6 @@ class Engine:
     def _part(self, images: torch.Tensor, labels: torch.Tensor) -> bool:
         """Forward and backward of one part of a step; True when it completed the step."""
         torch.manual_seed(self._seed_of_part())
-        training_mode(self.model, self.recipe.freeze)
         set_rates(self._optimiser, rate_factor(self.recipe.optim, self.step, self.steps))
         with self.accelerator.accumulate(self.wrapped):
             found = self.wrapped(images, labels)
@@ -200,7 +200,7 @@ class Engine:
             if self.accelerator.sync_gradients and self.recipe.optim.clip_norm is not None:
                 self.accelerator.clip_grad_norm_(self.learner.parameters(), self.recipe.optim.clip_norm)
             # A step on a loss that is not a number would spoil the weights that are still good.
-            if math.isfinite(float(found["loss"])):
+            if math.isfinite(float(found["loss"].detach())):
                 self.optimiser.step()
             self.optimiser.zero_grad()
         return bool(self.accelerator.sync_gradients)

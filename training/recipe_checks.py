@@ -26,10 +26,10 @@ class _Range:
         return above and (value < self.high if self.high_open else value <= self.high)
 
     def __str__(self) -> str:
-        least = f"more than {self.low:g}" if self.low_open else f"at least {self.low:g}"
+        least = f"more than {self.low:.15g}" if self.low_open else f"at least {self.low:.15g}"
         if self.high == math.inf:
             return least
-        return f"{least} and {'less than' if self.high_open else 'at most'} {self.high:g}"
+        return f"{least} and {'less than' if self.high_open else 'at most'} {self.high:.15g}"
 
 
 _POSITIVE = _Range(0, low_open=True)

@@ -6,14 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import tnet_core as tn
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
 from training.recipe import Recipe
-from training.recipe_file import to_mapping
+from training.recipe_file import to_mapping, to_text
 from training.run_state import states
 
 RECIPE_FILE = "recipe.yaml"
@@ -36,8 +34,7 @@ def prepare_folder(out: Path, *, resume: bool) -> None:
 
 
 def write_recipe(out: Path, recipe: Recipe) -> None:
-    text = yaml.safe_dump(to_mapping(recipe), sort_keys=False, allow_unicode=True)
-    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(text))
+    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(to_text(recipe)))
 
 
 def refuse_changes(recipe: Recipe, before: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ project opens: its sha256 is compared with a constant first, and PyTorch then re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import tnet_core as tn
-from tnet_core.checkpoints.digests import FileDigest, check_digest
+from tnet_core.checkpoints.digests import FileDigest, check_digest, digest, matches_etag
 from tnet_core.checkpoints.files import TENSOR_FILE, reason
 from tnet_core.checkpoints.hub_client import HubClient
 from tnet_core.checkpoints.hub_errors import offline
@@ -90,7 +90,14 @@ def _download(client: HubClient) -> Path:
     remote = client.ask(TENSOR_FILE, "main")
     if remote is None:
         raise TNetError(f"The Hub repository '{client.hub_id.repo}' has no '{TENSOR_FILE}'.")
-    return client.cached(TENSOR_FILE, remote.commit) or client.download(TENSOR_FILE, remote.commit, remote.size)
+    client.remember_revision(remote.commit)
+    path = client.cached(TENSOR_FILE, remote.commit) or client.download(TENSOR_FILE, remote.commit, remote.size)
+    if matches_etag(path, digest(path).sha256, remote.etag) is False:
+        client.forget(path)
+        raise TNetError(
+            f"'{TENSOR_FILE}' of '{client.hub_id}' is not what the Hub announced and was removed; try again."
+        )
+    return path
 
 
 def _from_wheel(model: TNet, init: InitSection) -> str:
@@ -166,14 +173,13 @@ def _from_checkpoint(model: TNet, init: InitSection) -> str:
             f"{_backbone(ours)}; only a checkpoint with the same backbone can be a start."
         )
     stored = source.state_dict()
-    left: list[str] = []
+    new: list[str] = []
     for name, own in model.state_dict().items():
         if name in stored and stored[name].shape == own.shape:
             own.copy_(stored[name])
         else:
-            left.append(name)
-    text = f"Started from the checkpoint {source.source}"
-    return f"{text}, without its {_modules(left, ours, theirs)}." if left else f"{text}."
+            new.append(name)
+    return f"Started from the checkpoint {source.source}{_exceptions(new, model, source)}."
 
 
 def _backbone(config: tn.TNetConfig) -> str:
@@ -181,10 +187,13 @@ def _backbone(config: tn.TNetConfig) -> str:
     return config.backbone if scale is None else f"{config.backbone} at scale {scale[0]:g} x {scale[1]:g}"
 
 
-def _modules(names: Iterable[str], ours: tn.TNetConfig, theirs: tn.TNetConfig) -> str:
-    """'classifier (62 classes instead of 200), weighting': the modules that keep random weights."""
-    modules = list(dict.fromkeys(name.partition(".")[0] for name in names))
-    if "classifier" in modules and ours.num_classes != theirs.num_classes:
-        at = modules.index("classifier")
-        modules[at] = f"classifier ({theirs.num_classes} classes instead of {ours.num_classes})"
-    return ", ".join(modules)
+def _exceptions(names: list[str], model: TNet, source: TNet) -> str:
+    """', without its classifier (200 classes instead of 62)': what could not be taken, by module."""
+    modules = sorted({name.partition(".")[0] for name in names})
+    unfit = [name for name in modules if getattr(source, name, None) is not None]
+    absent = [name for name in modules if name not in unfit]
+    text = f", without its {', '.join(unfit)}" if unfit else ""
+    ours, theirs = model.config.num_classes, source.config.num_classes
+    if "classifier" in unfit and ours != theirs:
+        text = text.replace("classifier", f"classifier ({theirs} classes instead of {ours})")
+    return text + (f", with new {', '.join(absent)}" if absent else "")

@@ -13,7 +13,14 @@ from training.data.sample import ImageDataset
 from training.engine import Engine
 from training.recipe_file import read_recipe, recipe_names
 
-SMALL = ["batch_size=2", "accumulate=1", "data.workers=0", "data.cache=null", "validation_images=1", "init.weights=random"]
+SMALL = [
+    "batch_size=2",
+    "accumulate=1",
+    "data.workers=0",
+    "data.cache=null",
+    "validation_images=1",
+    "init.weights=random",
+]
 RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.cache import pixel_cache
+from training.data.cub import open_cub
 from training.data.files import FileDataset, check_classes
-from training.data.folders import open_folder
+from training.data.fmow import open_fmow
+from training.data.folders import open_class_folders, open_folder
+from training.data.imagenet import open_imagenet
+from training.data.nabirds import open_nabirds
 from training.data.sample import ImageDataset, Sample
 from training.data.splits import Which
 from training.recipe import DataSection
@@ -31,8 +34,14 @@ def open_split(data: DataSection, which: Which, *, seed: int = 0) -> ImageDatase
 
 
 def _open_files(data: DataSection, which: Which) -> FileDataset:
+    if data.kind == "folder":
+        return open_class_folders(data, which, Path(data.root).name)
+    if data.kind == "imagenet":
+        return open_imagenet(data, which)
     if data.kind == "cub":
-        from training.data.cub import open_cub
-
         return open_cub(data, which)
+    if data.kind == "nabirds":
+        return open_nabirds(data, which)
+    if data.kind == "fmow":
+        return open_fmow(data, which)
     raise TNetError(f"There is no kind of data set called {data.kind!r:.40}.")

@@ -97,7 +97,7 @@ def _sole_writer(path: Path, count: int) -> Iterator[BinaryIO | None]:
         with open(os.open(partial, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                ours = os.path.samestat(os.fstat(file.fileno()), os.stat(partial))
+                ours = os.path.samestat(os.fstat(file.fileno()), partial.stat())
             except FileNotFoundError:
                 ours = False
             if not ours and not _complete(path, count):
@@ -125,7 +125,7 @@ def _write(dataset: Decodable, file: BinaryIO, progress: bool) -> None:
     title = f"Decoding {dataset.name} ({dataset.split}) once"
     with (
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
-        tqdm(total=len(dataset), desc=title, unit="image", disable=not progress) as bar,
+        tqdm(total=len(dataset), desc=title, unit="image", disable=None if progress else True) as bar,
     ):
         for start in range(0, len(dataset), CHUNK):
             indices = range(start, min(start + CHUNK, len(dataset)))

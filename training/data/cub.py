@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tnet_core.errors import TNetError
 from training.data.files import FileDataset
 from training.data.folders import open_class_folders
 from training.data.listed import open_listed
@@ -21,18 +22,21 @@ NAME = "CUB-200-2011"
 
 def open_cub(data: DataSection, which: Which) -> FileDataset:
     if (root_folder(data) / "images.txt").is_file():
-        return open_listed(data, which, NAME, class_ids=by_number, readable=readable_names)
+        return open_listed(
+            data,
+            which,
+            NAME,
+            order=lambda classes, _seen: sorted(classes, key=_number),
+            readable=lambda names: readable_names(tuple(names.values())),
+        )
     return open_class_folders(data, which, NAME, readable_names)
 
 
-def by_number(classes: dict[str, str], seen: Sequence[str]) -> list[str]:
-    """Class ids in label order: CUB numbers its classes from 1."""
-    return sorted(classes, key=int)
-
-
 def readable_names(folders: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_readable(folder) for folder in folders)
+    return tuple(re.sub("_(?=[a-z])", "-", re.sub(r"^\d+\.", "", folder)).replace("_", " ") for folder in folders)
 
 
-def _readable(folder: str) -> str:
-    return re.sub("_(?=[a-z])", "-", re.sub(r"^\d+\.", "", folder)).replace("_", " ")
+def _number(class_id: str) -> int:
+    if not class_id.isdigit():
+        raise TNetError(f"classes.txt of {NAME} must number its classes, and '{class_id}' is no number.")
+    return int(class_id)

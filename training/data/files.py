@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,14 +39,14 @@ class FileDataset:
         entries: Sequence[Entry],
         *,
         shorter_side: int | None = None,
-        crop_to_box: bool = False,
+        crop_to_box: bool = False,  # every entry has one box; see `one_per_box`
         read_boxes: Callable[[Entry], Boxes] | None = None,  # for data sets that keep them in a file per image
     ) -> None:
         if not entries:
             raise TNetError(f"The {split} split of {name} holds no images.")
         self.name, self.split, self.class_names = name, split, tuple(class_names)
         self.shorter_side, self.crop_to_box, self._read_boxes = shorter_side, crop_to_box, read_boxes
-        self.entries = tuple(self._one_per_box(entries) if crop_to_box else entries)
+        self.entries = tuple(entries)
         self.labels: Sequence[int] = tuple(entry.label for entry in self.entries)
         self.cache: PixelCache | None = None
         _check_labels(self)
@@ -59,7 +59,7 @@ class FileDataset:
         entry = self.entries[index]
         image, (height, width) = self.pixels(index) if self.cache is None else self.cache[index]
         # what a crop shows is all box
-        boxes = NO_BOXES if self.crop_to_box else self._boxes_of(entry)
+        boxes = NO_BOXES if self.crop_to_box else entry.boxes if self._read_boxes is None else self._read_boxes(entry)
         return Sample(image, entry.label, entry.name, boxes.normalised(height, width))
 
     def pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
@@ -81,19 +81,17 @@ class FileDataset:
         box = f"{entry.boxes}" if self.crop_to_box else ""
         return f"{entry.name}|{file.st_size}|{file.st_mtime_ns}|{self.shorter_side}|{box}"
 
-    def _boxes_of(self, entry: Entry) -> Boxes:
-        return entry.boxes if self._read_boxes is None else self._read_boxes(entry)
 
-    def _one_per_box(self, entries: Sequence[Entry]) -> list[Entry]:
-        made = []
-        for entry in entries:
-            boxes = self._boxes_of(entry)
-            if not boxes.xywh:
-                raise TNetError(f"{entry.path} has no box to crop to; give boxes or leave data.crop_to_box off.")
-            for i in range(len(boxes.xywh)):
-                name = entry.name if i == 0 else f"{entry.name}#{i + 1}"
-                made.append(dataclasses.replace(entry, name=name, boxes=boxes.single(i)))
-        return made
+def one_per_box(entries: Iterable[Entry]) -> list[Entry]:
+    """An entry per box, for data that is cropped to its boxes."""
+    made = []
+    for entry in entries:
+        if not entry.boxes.xywh:
+            raise TNetError(f"{entry.path} has no box to crop to; give boxes or leave data.crop_to_box off.")
+        for i in range(len(entry.boxes.xywh)):
+            name = entry.name if i == 0 else f"{entry.name}#{i + 1}"
+            made.append(dataclasses.replace(entry, name=name, boxes=entry.boxes.single(i)))
+    return made
 
 
 def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:

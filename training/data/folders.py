@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, key, read_boxes_csv
-from training.data.files import Entry, FileDataset
+from training.data.files import Entry, FileDataset, one_per_box
 from training.data.reading import SUFFIXES
 from training.data.splits import Which, keep_side, root_folder, split_folder, split_name
 from training.recipe import DataSection
@@ -33,11 +33,14 @@ def open_class_folders(
     boxes = {} if data.boxes is None else read_boxes_csv(root / data.boxes)
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
     _check_boxes_used(boxes, entries, data)
+    chosen = keep_side(entries, data, which)
+    if data.crop_to_box:
+        chosen = one_per_box(chosen)
     return FileDataset(
         name,
         which,
         readable(folders),
-        keep_side(entries, data, which),
+        chosen,
         shorter_side=data.shorter_side,
         crop_to_box=data.crop_to_box,
     )
@@ -77,13 +80,19 @@ def class_folders(folder: Path) -> tuple[str, ...]:
 
 
 def list_images(
-    folder: Path, classes: Sequence[str], boxes: Mapping[str, Boxes], *, all_needed: bool = True
+    folder: Path,
+    classes: Sequence[str],
+    boxes: Mapping[str, Boxes],
+    *,
+    all_needed: bool = True,
+    ignore: Sequence[str] = (),  # folders that are no class
+    suffix: str = "",  # take only files whose name ends so
 ) -> list[Entry]:
     """All images below folder/<class>, in order of label and name.
 
     With `all_needed` every class must have a folder; a folder that is there must hold images.
     """
-    unknown = set(class_folders(folder)) - set(classes)
+    unknown = set(class_folders(folder)) - {*classes, *ignore}
     if unknown:
         raise TNetError(f"{folder} has a folder '{min(unknown)}' that is not among the {len(classes)} classes.")
     entries = []
@@ -92,16 +101,16 @@ def list_images(
             if all_needed:
                 raise TNetError(f"{folder} has no folder for the class '{name}'.")
             continue
-        files = _images_below(folder / name)
+        files = [file for file in _images_below(folder / name) if file.endswith(suffix)]
         if not files:
             raise TNetError(f"The class folder {folder / name} holds no images; fill it or remove it.")
         taken: set[str] = set()
         for file in files:
-            stem = os.path.splitext(file)[0]
+            stem = file.rpartition(".")[0]
             # the same stem in two formats: the second one keeps its suffix
             unique = f"{name}/{stem if stem not in taken else file}"
             taken.add(stem)
-            entries.append(Entry(os.path.join(folder, name, file), label, unique, boxes.get(key(unique), NO_BOXES)))
+            entries.append(Entry(f"{folder}/{name}/{file}", label, unique, boxes.get(key(f"{name}/{file}"), NO_BOXES)))
     return entries
 
 
@@ -122,27 +131,29 @@ def read_class_list(root: Path) -> tuple[str, ...] | None:
     return names
 
 
+def is_image(file: str) -> bool:
+    return not file.startswith(".") and f".{file.rpartition('.')[2].lower()}" in SUFFIXES
+
+
 def _images_below(folder: Path) -> list[str]:
     """Paths relative to the folder, sorted; also from sub-folders."""
     found = []
     for where, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        below = os.path.relpath(where, folder)
-        for file in files:
-            if os.path.splitext(file)[1].lower() in SUFFIXES and not file.startswith("."):
-                found.append(file if below == "." else f"{below}/{file}".replace(os.sep, "/"))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = where[len(str(folder)) :].replace(os.sep, "/").lstrip("/")
+        found += [f"{below}/{file}" if below else file for file in files if is_image(file)]
     return sorted(found)
 
 
 def _folder_of(root: Path, split: str, data: DataSection) -> Path:
     """The folder of a split; the root itself where a holdout is to divide class folders that have no split."""
-    if data.holdout and not (root / split).is_dir() and any(_has_images(e.path) for e in os.scandir(root)):
+    if data.holdout and not (root / split).is_dir() and any(_has_images(Path(e.path)) for e in os.scandir(root)):
         return root
     return split_folder(root, split)
 
 
-def _has_images(folder: str) -> bool:
-    return os.path.isdir(folder) and any(os.path.splitext(e.name)[1].lower() in SUFFIXES for e in os.scandir(folder))
+def _has_images(folder: Path) -> bool:
+    return folder.is_dir() and any(is_image(entry.name) for entry in os.scandir(folder))
 
 
 def _class_order(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
-from training.data.files import Entry, FileDataset
+from training.data.files import Entry, FileDataset, one_per_box
 from training.data.splits import Which, keep_side, listed_as_train, root_folder, split_name
 from training.recipe import DataSection
 
@@ -18,13 +17,13 @@ def open_listed(
     which: Which,
     name: str,
     *,
-    class_ids: Callable[[dict[str, str], Sequence[str]], Sequence[str]],
-    readable: Callable[[Sequence[str]], Sequence[str]],
+    order: Callable[[Mapping[str, str], Sequence[str]], Sequence[str]],
+    readable: Callable[[Mapping[str, str]], Sequence[str]],
 ) -> FileDataset:
     """Read images.txt, image_class_labels.txt, classes.txt, train_test_split.txt and, if there, bounding_boxes.txt.
 
-    `class_ids` puts the class ids in label order, given all class names by id and the ids in the order in which
-    images.txt reaches them; `readable` turns the names in label order into those that are shown.
+    `order` puts class ids in label order, given the names of all classes by id and the class id of every image in
+    the order of images.txt; `readable` turns the names by id, in label order, into those that are shown.
     """
     root = root_folder(data)
     images = _table(root / "images.txt")
@@ -32,26 +31,31 @@ def open_listed(
     classes = _table(root / "classes.txt")
     in_train = _table(root / "train_test_split.txt")
     boxes = _boxes(root, data)
-    train = listed_as_train(split_name(data, which), data, root / "train_test_split.txt")
+    train = listed_as_train(split_name(data, which), root / "train_test_split.txt")
 
     seen = [_value(class_of, image, root / "image_class_labels.txt") for image in images]
-    order = class_ids(classes, seen)
-    labels = {class_id: label for label, class_id in enumerate(order)}
+    names = {class_id: _value(classes, class_id, root / "classes.txt") for class_id in order(classes, seen)}
+    labels = {class_id: label for label, class_id in enumerate(names)}
     entries = []
     for (image, file), class_id in zip(images.items(), seen, strict=True):
         if class_id not in labels:
-            raise TNetError(f"{root / 'image_class_labels.txt'} gives {file} the class {class_id}, which is not listed.")
+            raise TNetError(
+                f"{root / 'image_class_labels.txt'} gives {file} the class {class_id}, which is not listed."
+            )
         if (_value(in_train, image, root / "train_test_split.txt") == "1") == train:
-            stem = os.path.splitext(file)[0]
-            path = os.path.join(root, "images", *file.split("/"))
+            stem = file.rpartition(".")[0]
+            path = f"{root}/images/{file}"
             entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
     if not entries:
         raise TNetError(f"{root} lists no images for the split '{split_name(data, which)}'.")
+    chosen = keep_side(entries, data, which)
+    if data.crop_to_box:
+        chosen = one_per_box(chosen)
     return FileDataset(
         name,
         which,
-        readable([_value(classes, class_id, root / "classes.txt") for class_id in order]),
-        keep_side(entries, data, which),
+        readable(names),
+        chosen,
         shorter_side=data.shorter_side,
         crop_to_box=data.crop_to_box,
     )

@@ -34,7 +34,12 @@ def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, n
 @lru_cache(maxsize=2)  # several data sets of one process share the digits
 def _read_part(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     images, labels = (read_idx(folder / name) for name in _FILES[part])
-    if images.ndim != 3 or images.shape[1:] != (28, 28) or labels.shape != images.shape[:1] or labels.max(initial=0) > 9:
+    if (
+        images.ndim != 3
+        or images.shape[1:] != (28, 28)
+        or labels.shape != images.shape[:1]
+        or labels.max(initial=0) > 9
+    ):
         raise TNetError(
             f"The MNIST files in {folder} do not belong together: images {images.shape}, labels {labels.shape}."
         )

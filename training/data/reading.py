@@ -31,7 +31,7 @@ def read_image(path: Path | str, shorter_side: int | None = None) -> tuple[np.nd
 
 def shrunk(image: np.ndarray, shorter_side: int) -> np.ndarray:
     """The image, reduced so that its shorter side has at most that many pixels."""
-    ratio = _ratio(*image.shape[:2], shorter_side)
+    ratio = _ratio(image.shape[0], image.shape[1], shorter_side)
     height, width = (-(-side // ratio) for side in image.shape[:2])
     if ratio > 1:
         image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tnet_core.errors import TNetError
 from training.data.files import Entry
 from training.recipe import DataSection
 
 Which = Literal["train", "validation"]
-T = TypeVar("T")
 
 # Other names under which data sets keep the split that is called 'validation' here, in order of preference.
-ALIASES = {"validation": ("val", "valid", "test")}
+ALIASES = {"validation": ("val", "valid", "test"), "test": ("test_gt",)}
 
 
 def held_out(name: str, holdout: int) -> bool:
@@ -63,7 +62,7 @@ def split_folder(root: Path, name: str) -> Path:
     raise TNetError(f"The data folder {root} has no split '{name}' ({there}).")
 
 
-def listed_as_train(name: str, data: DataSection, where: Path) -> bool:
+def listed_as_train(name: str, where: Path) -> bool:
     """For data sets that list a training and a test split: whether a split's name means the training one."""
     if name == "train":
         return True

@@ -26,7 +26,7 @@ from training.evaluation.tree import Tree, grid_ranks
 Ranker = Callable[[int, Tensor, list[int]], Tensor]
 
 
-def learned(depth: int, logits: Tensor, images: list[int]) -> Tensor:
+def learned(_depth: int, logits: Tensor, _images: list[int]) -> Tensor:
     """The network's own ranking."""
     return logits
 

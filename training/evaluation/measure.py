@@ -2,7 +2,7 @@
 
 | name | per image | |
 |---|---|---|
-| `index`, `label`, `crc` | | place in the data set, class, crc32 of the name |
+| `index`, `label`, `name`, `crc` | | place in the data set, class, name and its crc32 |
 | `top1/P`, `top5/P`, `likelihood/P` | (S,) | of policy P at each budget; `random` is the mean of its draws |
 | `confidence` | (S,) | highest probability, learned policy |
 | `stop/probability`, `stop/margin`, `stop/right` | (T,) | after the first 0 … T - 1 looks, learned policy |
@@ -49,6 +49,7 @@ class Measurer:
         found: Results = {
             "index": np.array(batch.indices, dtype=np.int64),
             "label": batch.labels.numpy().astype(np.int64),
+            "name": np.array(batch.names, dtype=np.str_),
             "crc": np.array(crc, dtype=np.uint32),
         }
         ranks = looks.ranks(learned)
@@ -59,12 +60,10 @@ class Measurer:
         found |= self._without_context(looks, masks, batch)
         found |= self._stopping(looks, ranks, batch)
         found |= self._heat(looks, ranks)
-        for name in self.plan.policies[1:] if self.plan.policies[0] == "learned" else self._others():
-            found |= self._compared(name, looks, batch)
+        for name in self.plan.policies:
+            if name != "learned":
+                found |= self._compared(name, looks, batch)
         return found
-
-    def _others(self) -> list[str]:
-        return [name for name in self.plan.policies if name != "learned"]
 
     # Policies ----------------------------------------------------------------------------------
 
@@ -76,7 +75,7 @@ class Measurer:
         if name == "mean":
             return self._ranked(name, fixed(self.means), looks, batch)
         draws = [self._ranked(name, random(self.seed, draw), looks, batch) for draw in range(self.draws)]
-        return {key: np.mean([draw[key] for draw in draws], axis=0, dtype=np.float32) for key in draws[0]}
+        return {key: np.stack([draw[key] for draw in draws]).mean(0, dtype=np.float32) for key in draws[0]}
 
     def _ranked(self, name: str, ranker: Ranker, looks: Looks, batch: Batch) -> Results:
         if not self.plan.whole:

@@ -52,6 +52,7 @@ class Plan:
     policies: tuple[str, ...]
     left_out: dict[str, str]  # policy -> why it is not measured
     batch_size: int
+    first_batch: int  # of the pass that measures the mean policy
 
 
 def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
@@ -81,6 +82,7 @@ def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
         policies=policies,
         left_out=left_out,
         batch_size=options.batch_size or max(1, crops // tree.nodes),
+        first_batch=options.batch_size or max(1, min(32, crops // (1 + sum(Tree(config.budget[:-1]).counts)))),
     )
 
 

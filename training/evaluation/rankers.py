@@ -22,7 +22,7 @@ def centre(n: int) -> Ranker:
 def fixed(scores: list[np.ndarray]) -> Ranker:
     """The same ranking for every image, one per depth (the last one also below)."""
 
-    def rank(depth: int, logits: Tensor, images: list[int]) -> Tensor:
+    def rank(depth: int, logits: Tensor, _images: list[int]) -> Tensor:
         chosen = scores[min(depth, len(scores) - 1)]
         return torch.from_numpy(chosen).to(logits.device).expand(logits.shape)
 

@@ -43,16 +43,18 @@ class Tree:
 
     def masks(self, ranks: Tensor, budgets: list[tuple[int, ...]]) -> Tensor:
         """Which looks each budget takes, the thumbnail among them: ranks (B, N - 1) -> (B, S, N) bool."""
-        return torch.stack([self._mask(ranks, budget) for budget in budgets], dim=1)
+        batch, count = ranks.shape[0], len(budgets)
+        limits = torch.tensor(budgets, dtype=ranks.dtype, device=ranks.device)  # (S, levels below the first)
+        levels = [torch.ones((batch, count, 1), dtype=torch.bool, device=ranks.device)]
+        for depth, (width, level) in enumerate(zip(self.widths, self._levels(ranks), strict=True)):
+            above = levels[-1].unsqueeze(3)  # (B, S, parents, 1): a look needs its parent
+            wanted = level.view(batch, 1, above.shape[2], width) < limits[:, depth].view(1, count, 1, 1)
+            levels.append((above & wanted).flatten(2))
+        return torch.cat(levels, dim=2)
 
-    def _mask(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
-        batch = ranks.shape[0]
-        levels = [torch.ones((batch, 1), dtype=torch.bool, device=ranks.device)]
-        placed = ranks.split(self.counts, dim=1) if self.widths else ()
-        for width, limit, level in zip(self.widths, budget, placed, strict=True):
-            above = levels[-1].unsqueeze(2)  # (B, parents, 1): a look needs its parent
-            levels.append((above & (level.view(batch, above.shape[1], width) < limit)).flatten(1))
-        return torch.cat(levels, dim=1)
+    def _levels(self, values: Tensor) -> tuple[Tensor, ...]:
+        """One tensor per level below the first, of values (B, N - 1)."""
+        return tuple(values.split(self.counts, dim=1)) if self.widths else ()
 
     def order(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
         """When each look is taken in a traversal with this budget: (B, N - 1) -> (B, N - 1) from 0.
@@ -61,11 +63,10 @@ class Tree:
         the budget leaves out come last of all (at N).
         """
         batch = ranks.shape[0]
-        taken = self._mask(ranks, budget)[:, 1:].split(self.counts, dim=1) if self.widths else ()
-        placed = ranks.split(self.counts, dim=1) if self.widths else ()
+        taken = self._levels(self.masks(ranks, [budget])[:, 0, 1:])
         above = ranks.new_zeros((batch, 1))  # order of the parents within their level
         levels, before = [ranks[:, :0]], 0
-        for width, limit, level, kept in zip(self.widths, budget, placed, taken, strict=True):
+        for width, limit, level, kept in zip(self.widths, budget, self._levels(ranks), taken, strict=True):
             within = (above.unsqueeze(2) * limit + level.view(batch, -1, width)).flatten(1)
             levels.append((within + before).masked_fill(~kept, self.nodes))
             before += Tree(budget[: len(levels) - 1]).counts[-1]

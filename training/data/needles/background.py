@@ -94,7 +94,9 @@ def _paths(generator: np.random.Generator, canvas: np.ndarray, count: int) -> No
         steps = between(generator, 20, 50)
         bends = np.cumsum(generator.integers(-12, 13, steps)) // 2
         angles = (between(generator, 0, TURN - 1) + np.cumsum(bends)) % TURN
-        moves = np.stack([sine_table()[(angles + TURN // 4) % TURN], sine_table()[angles]], 1) * (side * 16 // 40) // ONE
+        moves = (
+            np.stack([sine_table()[(angles + TURN // 4) % TURN], sine_table()[angles]], 1) * (side * 16 // 40) // ONE
+        )
         line = (generator.integers(0, side * 16, (1, 2)) + np.cumsum(moves, 0)).astype(np.int32)
         tone = colour(between(generator, 0, 359), between(generator, 10, 50), between(generator, 25, 80))
         width = max(side * between(generator, 1, 5) // 896, 1)
@@ -106,7 +108,9 @@ def _specks(generator: np.random.Generator, canvas: np.ndarray, count: int) -> N
     """Dots, ticks and small circles, well below the size of a glyph."""
     side = canvas.shape[0]
     low, high = (0, 0, 0, 0, 20, 2, 0, 0), (side * 16, side * 16, 359, 70, 95, 7, 2, TURN - 1)
-    for x, y, hue, saturation, value, extent, kind, angle in generator.integers(low, high, (count, 8), endpoint=True).tolist():
+    for x, y, hue, saturation, value, extent, kind, angle in generator.integers(
+        low, high, (count, 8), endpoint=True
+    ).tolist():
         tone = colour(hue, saturation, value)
         size = side * 16 * extent // 896
         if kind == 0:

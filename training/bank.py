@@ -1,0 +1,225 @@
+"""A feature bank: everything a two-level model can see of its images, computed once.
+
+With the features of the thumbnail and of all n x n cells at hand, the worth of any set of looks is a
+re-aggregation, without a backbone. Policies can then be trained on the known value of every cell.
+Arrays are float16, in memory or in memory-mapped files that are written row by row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from tnet_core.checkpoints.files import reason, write_atomically
+from tnet_core.checkpoints.strict_json import read_json
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+from training.evaluation.aggregate import project, subset_logits
+from training.evaluation.modes import evaluating
+
+MANIFEST_FILE = "bank.json"
+Measure = Literal["likelihood", "odds"]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Some rows of a bank, float32, on the device of the model."""
+
+    features: Tensor  # (B, 1 + n * n, D) V' of the thumbnail and of every cell in raster order
+    maps: Tensor  # (B, c, n, n) F of the thumbnail: what the location module reads …
+    vectors: Tensor  # (B, D) … and V
+    labels: Tensor  # (B,)
+
+
+class FeatureBank:
+    """One row per image, or per view of an image."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.features, self.maps = arrays["features"], arrays["maps"]
+        self.vectors, self.labels = arrays["vectors"], arrays["labels"]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, chosen: Tensor | slice, device: torch.device | str = "cpu") -> Looked:
+        at = chosen.numpy() if isinstance(chosen, Tensor) else chosen
+        wide = (torch.from_numpy(np.array(a[at], np.float32)) for a in (self.features, self.maps, self.vectors))
+        labels = torch.from_numpy(np.array(self.labels[at]))
+        return Looked(*(tensor.to(device) for tensor in (*wide, labels)))
+
+
+def check_two_levels(model: TNet) -> None:
+    if model.config.levels != 2:
+        raise TNetError(
+            f"A feature bank holds every cell of one grid, so it needs a model of two levels; this one has "
+            f"{model.config.levels}."
+        )
+
+
+def make_bank(
+    model: TNet,
+    batches: Iterable[tuple[Tensor, Tensor]],
+    count: int,
+    *,
+    folder: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+) -> FeatureBank:
+    """A bank of `count` images from batches of images (B, 3, S, S) and labels (B,).
+
+    With a folder it is kept there and, when it was made before from the same weights and the same
+    data (`identity` describes them), opened instead. The location module may differ: nothing in the
+    bank depends on it.
+    """
+    check_two_levels(model)
+    made_from = {"format": 1, "count": count, "weights": weights_digest(model), "data": dict(identity or {})}
+    if folder is not None and (folder / MANIFEST_FILE).exists():
+        return _open(folder, made_from)
+    store = _Store(count, folder)
+    bar = tqdm(total=count, desc="feature bank", unit="image", disable=quiet, file=sys.stderr)
+    with bar, store, evaluating(model):
+        for images, labels in batches:
+            store.append(_look_everywhere(model, images.to(model.device)) | {"labels": labels.numpy()})
+            bar.update(len(labels))
+    bank = FeatureBank(store.arrays())
+    if folder is not None:  # last: a bank without a manifest is not finished
+        text = json.dumps(made_from, indent=1)
+        write_atomically(folder / MANIFEST_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    return bank
+
+
+def weights_digest(model: TNet) -> str:
+    """sha256 of the configuration and of all weights but those of the policy."""
+    found = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        if not name.startswith(("location.", "reward_baseline")):
+            found.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
+
+
+def cell_values(
+    model: TNet, features: Tensor, labels: Tensor, taken: Tensor | None = None, measure: Measure = "likelihood"
+) -> Tensor:
+    """Worth of each cell as the next look: (B, 1 + n * n, D), looks already taken (B, t) -> (B, n * n).
+
+    Likelihood: log p(label | thumbnail, taken looks, cell). Odds: log p / (1 - p), which does not
+    level off where the model is sure, as it is of the images it was trained on. A cell taken
+    already adds nothing, so the marginal worth of a look is its value minus that of any such cell.
+    Labels are classes (B,) or, for the likelihood, probabilities of the classes (B, classes).
+    """
+    batch, nodes, _ = features.shape
+    seen = torch.zeros((batch, nodes), dtype=torch.bool, device=features.device)
+    seen[:, 0] = True
+    if taken is not None:
+        seen.scatter_(1, taken + 1, True)
+    one_more = torch.eye(nodes, dtype=torch.bool, device=features.device)[1:]  # (n * n, nodes)
+    logits = subset_logits(model, features, project(model, features), seen[:, None] | one_more)
+    return worth(logits, labels, measure)
+
+
+def worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Tensor:
+    """How well logits (B, S, classes) speak for the label, see `cell_values`: (B, S)."""
+    batch, sets, _ = logits.shape
+    every = labels.repeat_interleave(sets, dim=0)
+    if measure == "likelihood":
+        return -F.cross_entropy(logits.flatten(0, 1), every, reduction="none").view(batch, sets)
+    if labels.ndim != 1:
+        raise TNetError("Odds need a class per image; use the likelihood for targets that are probabilities.")
+    own = F.one_hot(every, logits.shape[2]).bool().view_as(logits)
+    others = logits.masked_fill(own, float("-inf")).logsumexp(2)
+    return logits[own].view(batch, sets) - others
+
+
+def _look_everywhere(model: TNet, images: Tensor) -> dict[str, np.ndarray]:
+    inputs: list[Tensor] = []  # of the location module
+    assert model.location is not None
+    handle = model.location.register_forward_pre_hook(lambda _, given: inputs.extend(given))
+    try:
+        out = model.forward_train(images, model.config.cells)
+    finally:
+        handle.remove()
+    found = {"features": out.features, "maps": inputs[0], "vectors": inputs[1]}
+    stored = {name: value.cpu().half().numpy() for name, value in found.items()}
+    if not all(np.isfinite(value).all() for value in stored.values()):
+        raise TNetError("Features of this model are not finite, or too large for half precision: no bank can be made.")
+    return stored
+
+
+class _Store:
+    """Arrays that grow row by row to a known length, in memory or in .npy files.
+
+    Files are written, not mapped, while they grow: a full disk then is an error and not a crash.
+    """
+
+    def __init__(self, count: int, folder: Path | None) -> None:
+        self._count, self._folder, self._filled = count, folder, 0
+        self._arrays: dict[str, np.ndarray] = {}
+        self._files: dict[str, BinaryIO] = {}
+
+    def __enter__(self) -> _Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def append(self, rows: Mapping[str, np.ndarray]) -> None:
+        for name, values in rows.items():
+            if self._folder is None:
+                target = self._arrays.setdefault(name, np.empty((self._count, *values.shape[1:]), values.dtype))
+                target[self._filled : self._filled + len(values)] = values
+            else:
+                self._write(self._folder, name, values)
+        self._filled += len(rows["labels"])
+
+    def _write(self, folder: Path, name: str, values: np.ndarray) -> None:
+        try:
+            if name not in self._files:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._files[name] = (folder / f"{name}.npy").open("wb")
+                header = {"descr": values.dtype.str, "fortran_order": False, "shape": (self._count, *values.shape[1:])}
+                np.lib.format.write_array_header_1_0(self._files[name], header)
+            self._files[name].write(values.tobytes())
+        except OSError as error:
+            raise TNetError(f"Cannot write the feature bank in '{folder}': {reason(error)}.") from None
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        if self._filled != self._count:
+            raise TNetError(f"A feature bank of {self._count} images was announced, but {self._filled} came.")
+        return self._arrays if self._folder is None else _mapped(self._folder)
+
+
+def _mapped(folder: Path) -> dict[str, np.ndarray]:
+    names = ("features", "maps", "vectors", "labels")
+    try:
+        return {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
+    except (OSError, ValueError) as error:
+        raise TNetError(
+            f"The feature bank in '{folder}' is damaged ({reason(error)}); remove that folder to make it again."
+        ) from None
+
+
+def _open(folder: Path, expected: Mapping[str, Any]) -> FeatureBank:
+    found = read_json(folder / MANIFEST_FILE, 1 << 20)
+    known = found if isinstance(found, dict) else {}
+    for name, value in json.loads(json.dumps(expected)).items():
+        if known.get(name) != value:
+            what = {"weights": "other weights", "data": "other data", "count": "other data"}.get(
+                name, "another version"
+            )
+            raise TNetError(f"The feature bank in '{folder}' was made with {what}; remove it or name another folder.")
+    bank = FeatureBank(_mapped(folder))
+    if len(bank) != expected["count"]:
+        raise TNetError(f"The feature bank in '{folder}' is damaged; remove that folder to make it again.")
+    return bank

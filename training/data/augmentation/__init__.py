@@ -1,0 +1,1 @@
+"""The steps of the official training augmentation, one per file; `training.data.augment` puts them together."""

@@ -1,0 +1,136 @@
+"""`python -m training.evaluate CHECKPOINT DATA`: measure a checkpoint and write `evaluation.json` beside it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+import tnet_core as tn
+from tnet_core.checkpoints.files import EVALUATION_FILE
+from tnet_core.errors import TNetError
+from training.evaluation.classes import fit_to
+from training.evaluation.evaluate import evaluate
+from training.evaluation.opening import open_data, paper_selector, result_path
+from training.evaluation.options import POLICIES, Options
+from training.evaluation.output import Bar, check_place, compact, write_evaluation
+from training.evaluation.table import table
+from training.published import attention_rows, paper_rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    try:
+        return _run(options, ["python", "-m", "training.evaluate", *given])
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; nothing was written.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluate",
+        description="Measure a checkpoint on labelled images: every budget with and without context, other policies "
+        "at equal budget, adaptive stopping, where it looks; with confidence intervals. "
+        "For several processes: accelerate launch -m training.evaluate ….",
+    )
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="registry id, folder or hf:owner/name")
+    add("data", metavar="DATA", nargs="?", help="a folder of class folders, or a recipe (its validation split)")
+    add("--recipe", help="measure on this recipe's validation split; DATA is then its root folder")
+    add("--split", help="sub-folder of DATA, or split of the recipe; recorded as the name of the split")
+    add("--boxes", metavar="CSV", help="boxes of the objects: file,x,y,w,h,width,height")
+    add("--budget", type=_budget, help="most looks per grid: 10, or 4,2 for three levels (default: 10)")
+    add("--policies", type=_names, default=POLICIES, help=f"comma-separated, of {', '.join(POLICIES)} (default: all)")
+    add("--match", choices=("name", "order"), default="name", help="how classes are found in the checkpoint")
+    add("--limit", type=int, help="at most this many images, evenly spread over the split")
+    add("--skip-unreadable", action="store_true", help="leave unreadable images out and count them")
+    add("--seed", type=int, default=0, help="of the random policy and of the bootstrap (default: 0)")
+    add("--draws", type=int, default=5, help="of the random policy (default: 5)")
+    add("--resamples", type=int, default=10_000, help="of the bootstrap (default: 10000)")
+    add("--batch-size", type=int, help="images per batch (default: by the number of looks)")
+    add("--workers", type=int, default=2, help="processes that decode images (default: 2)")
+    add("--device", help="cpu, cuda, … (default: the best there is)")
+    add("--out", metavar="FILE", help=f"write here (default: {EVALUATION_FILE} in the checkpoint's folder)")
+    add("--format", choices=("table", "json"), default="table", help="what to print")
+    return parser
+
+
+def _budget(text: str) -> int | tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 10 or 4,2") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _run(given: argparse.Namespace, command: list[str]) -> int:
+    options = Options(
+        budget=given.budget, policies=given.policies, limit=given.limit, seed=given.seed, draws=given.draws,
+        resamples=given.resamples, batch_size=given.batch_size, workers=given.workers,
+        skip_unreadable=given.skip_unreadable,
+    )  # fmt: skip
+    accelerator = None
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        accelerator = Accelerator(cpu=given.device == "cpu" or not torch.cuda.is_available())
+    try:
+        first = accelerator is None or accelerator.is_main_process
+        device = given.device if accelerator is None else accelerator.device
+        path = result_path(given.checkpoint, given.out)
+        check_place(path)
+        model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _nothing)
+        data = open_data(given.data, given.recipe, given.split, given.boxes)
+        dataset = fit_to(model, data.dataset, given.match)
+        with Bar(shown=first) as bar:
+            content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
+        if first:
+            content["dataset"]["split"] = data.split
+            selector = paper_selector(model, data.recipe)
+            if selector:
+                content["paper"] = selector
+            if path.exists():
+                _say(f"'{path}' is replaced.")
+            write_evaluation(content, path)
+            _show(content, selector, given.format)
+            _say(f"Written to '{path}'.")
+    finally:
+        if accelerator is not None:
+            accelerator.end_training()
+    return 0
+
+
+def _show(content: dict[str, Any], selector: str, style: str) -> None:
+    if style == "json":
+        print(compact(content))
+        return
+    try:
+        paper = paper_rows(selector) if selector else {}
+    except TNetError as error:
+        _say(str(error))
+        paper = {}
+    print(table(content, paper, attention_rows(selector), selector))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _nothing(_: str) -> None:
+    return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Whose class is whose: the classes of a data set among those of a checkpoint.
+
+Names are compared as they are first, then without case, without a number in front ('001.') and with
+underscores and hyphens as spaces: '001.Black_footed_Albatross' is 'Black-footed Albatross'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+from training.data.sample import ImageDataset, Sample
+
+Match = Literal["name", "order"]
+
+
+def plain_name(name: str) -> str:
+    """What two spellings of one class have in common."""
+    without_number = re.sub(r"^\d+[.\s_-]+(?=\D)", "", name.strip())
+    return re.sub(r"[\s_-]+", " ", without_number).strip().casefold()
+
+
+def match_classes(found: Sequence[str], known: Sequence[str], count: int, match: Match = "name") -> list[int]:
+    """The checkpoint's class of each class of the data set.
+
+    `known` are the checkpoint's names, empty if it has none; then, and with `match="order"`, classes
+    are taken in the order of the data set, which must have as many as the checkpoint.
+    """
+    if match == "order" or not known:
+        if len(found) != count:
+            why = "" if known else ", which does not name its classes"
+            raise TNetError(f"The data has {len(found)} classes, but the checkpoint{why} has {count}.")
+        return list(range(count))
+    exact = {name: label for label, name in enumerate(known)}
+    similar: dict[str, list[int]] = {}
+    for label, name in enumerate(known):
+        similar.setdefault(plain_name(name), []).append(label)
+    labels: list[int] = []
+    unknown: list[str] = []
+    for name in found:
+        candidates = [exact[name]] if name in exact else similar.get(plain_name(name), [])
+        if len(candidates) > 1:
+            raise TNetError(
+                f"The class '{name}' could be any of {len(candidates)} classes of the checkpoint; rename it."
+            )
+        labels += candidates
+        unknown += [] if candidates else [name]
+    if unknown:
+        raise TNetError(_unknown(unknown, len(found), known))
+    for name, label in zip(found, labels, strict=True):
+        if labels.count(label) > 1:
+            raise TNetError(f"Two classes of the data are the checkpoint's '{known[label]}', one of them '{name}'.")
+    return labels
+
+
+def _unknown(unknown: list[str], found: int, known: Sequence[str]) -> str:
+    few = ", ".join(f"'{name}'" for name in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+    which = "is not a class" if len(unknown) == 1 else "are not classes"
+    advice = (
+        "give the folder that holds the class folders, or its split with --split"
+        if len(unknown) == found
+        else "rename or remove them"
+    )
+    return (
+        f"{few} ({len(unknown)} of {found} in the data) {which} of the checkpoint, whose classes are like "
+        f"'{known[0]}'; {advice}, or use --match order if both list the same classes in the same order."
+    )
+
+
+class Relabelled:
+    """A data set with the checkpoint's labels."""
+
+    def __init__(self, dataset: ImageDataset, labels: Sequence[int], class_names: Sequence[str]) -> None:
+        self._dataset, self._of = dataset, list(labels)
+        self.name, self.split = dataset.name, dataset.split
+        self.class_names = tuple(class_names)
+        self.labels: Sequence[int] = [self._of[label] for label in dataset.labels]
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Sample:
+        sample = self._dataset[index]
+        return replace(sample, label=self._of[sample.label])
+
+
+def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDataset:
+    """The data set with the labels of the model."""
+    count = model.config.num_classes
+    if dataset.class_names:
+        labels = match_classes(dataset.class_names, model.class_names, count, match)
+        if labels != list(range(count)):
+            return Relabelled(dataset, labels, model.class_names)
+    elif len(dataset) and max(dataset.labels) >= count:
+        raise TNetError(f"The data has a class {max(dataset.labels)}, but the checkpoint has only {count} classes.")
+    return dataset

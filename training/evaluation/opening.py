@@ -1,0 +1,101 @@
+"""From what is written on the command line to a checkpoint, a data set and a place for the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tnet_core as tn
+from tnet_core.checkpoints.card import card_of
+from tnet_core.checkpoints.files import EVALUATION_FILE
+from tnet_core.checkpoints.hub_id import PREFIX
+from tnet_core.checkpoints.registry import Registry
+from tnet_core.errors import TNetError
+from training.data import open_folder, open_split
+from training.data.sample import ImageDataset, Sample
+from training.recipe import Recipe
+from training.recipe_file import read_recipe, recipe_names
+
+_RECIPE_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Data:
+    dataset: ImageDataset
+    split: str  # as it is to be recorded
+    recipe: Recipe | None
+
+
+def open_data(data: str | None, recipe: str | None, split: str | None, boxes: str | None) -> Data:
+    """A folder of class folders, or the validation split of a recipe.
+
+    `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
+    is a sub-folder of the data, or the recipe's split of that name.
+    """
+    if recipe is None and data is not None and _is_recipe(data):
+        data, recipe = None, data
+    if recipe is not None:
+        if boxes is not None:
+            raise TNetError("A recipe names its own boxes; give --boxes only with a folder of class folders.")
+        return _from_recipe(recipe, data, split)
+    if data is None:
+        raise TNetError("Give a folder of class folders or a recipe to measure on.")
+    folder = Path(data).expanduser()
+    name = folder.resolve().name
+    if split is not None and (folder / split).is_dir():
+        folder = folder / split
+    opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
+    return Data(_Named(opened, name or opened.name, split or opened.split), split or opened.split, None)
+
+
+def _is_recipe(data: str) -> bool:
+    if Path(data).expanduser().is_dir():
+        return False
+    return data.endswith(_RECIPE_SUFFIXES) or data in recipe_names()
+
+
+def _from_recipe(spec: str, root: str | None, split: str | None) -> Data:
+    changes = [] if root is None else [f"data.root={Path(root).expanduser()}"]
+    recipe = read_recipe(spec, changes)
+    which = "train" if split in ("train", recipe.data.train) else "validation"
+    if split is not None and which == "validation" and split not in ("validation", recipe.data.validation):
+        recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
+    opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
+    return Data(opened, split or opened.split, recipe)
+
+
+class _Named:
+    """A data set under the name it is to be reported by."""
+
+    def __init__(self, dataset: ImageDataset, name: str, split: str) -> None:
+        self._dataset, self.name, self.split = dataset, name, split
+        self.class_names, self.labels = dataset.class_names, dataset.labels
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Sample:
+        return self._dataset[index]
+
+
+def result_path(spec: str, out: str | None) -> Path:
+    """Beside the checkpoint, or where `out` says (a file, or a folder that is there).
+
+    A registry or Hub checkpoint is guarded by hashes and not ours to change: its evaluation goes to
+    the current folder.
+    """
+    if out is not None:
+        path = Path(out).expanduser()
+        return path / EVALUATION_FILE if path.is_dir() else path
+    if spec.startswith(PREFIX) or spec in Registry.load():
+        name = spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
+        return Path(f"{name}.{EVALUATION_FILE}")
+    return Path(spec).expanduser() / EVALUATION_FILE
+
+
+def paper_selector(model: tn.TNet, recipe: Recipe | None) -> str:
+    """Which rows of the paper belong to a model: by its provenance, else by the recipe measured on."""
+    told = card_of(model).provenance.get("paper")
+    if isinstance(told, str) and told:
+        return told
+    return recipe.paper if recipe is not None else ""

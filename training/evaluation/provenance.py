@@ -1,0 +1,80 @@
+"""Where, when and how numbers were measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
+
+
+def run_information(device: torch.device, processes: int = 1, command: Sequence[str] | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+            "processes": processes,
+            "threads": torch.get_num_threads(),
+        },
+        "versions": {"python": platform.python_version()} | _versions(),
+        "commit": git_commit(),
+    }
+    if command is not None:
+        found["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
+    return found
+
+
+def without_folders(word: str) -> str:
+    """An absolute path by its last part alone: where somebody keeps data is nobody's business."""
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("--"):
+        return f"{option}={without_folders(value)}"
+    path = Path(word)
+    return f"…/{path.name}" if path.is_absolute() else word
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def git_commit() -> str | None:
+    """The commit of this project, with '+' if files have changed since; None outside a repository."""
+    folder = Path(__file__).parent
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return commit + ("+" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=True)
+    return done.stdout.strip()

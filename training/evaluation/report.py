@@ -1,0 +1,174 @@
+"""From numbers per image to the content of `evaluation.json`.
+
+Schema 1 of `tnet_core.checkpoints.evaluation` (`dataset`, `budgets`) and, beside it:
+
+| field | content |
+|---|---|
+| `policies` | per policy: top-1, top-5 and mean log-likelihood at each budget, with intervals |
+| `comparisons` | differences of top-1 between policies at each budget, with paired intervals |
+| `gap_closed` | share of the way from the centre to the oracle that the learned policy goes |
+| `stopping` | adaptive stopping: threshold, accuracy, mean looks, mean FLOPs |
+| `attention` | precision, recall and coverage at the second level, per policy |
+| `heat_map`, `typical` | where the learned policy looks, overall and per class |
+| `per_image` | right or wrong of each image, for paired comparisons with other files |
+| `run` | machine, versions, command, date, seed |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnet_core.config import TNetConfig
+from tnet_core.cost import flops
+from training.evaluation import mean_policy, oracle
+from training.evaluation.bootstrap import gap_share, interval, resampled_means
+from training.evaluation.measure import LOOKS_ONLY, Results
+from training.evaluation.options import Options, Plan
+
+ABOUT = {
+    "learned": "The network's own ranking of the cells of each grid.",
+    LOOKS_ONLY: "The learned policy with the thumbnail left out of the average.",
+    "random": "A seeded shuffle of each grid of each image; the mean of several draws.",
+    "centre": "From the middle of the grid outwards.",
+    "mean": mean_policy.ABOUT,
+    "oracle": oracle.ABOUT,
+}
+COMPARED = (("learned", "random"), ("learned", "centre"), ("learned", "mean"), ("oracle", "learned"))
+_BINS = 15
+
+
+class Accuracies:
+    """Top-1 and top-5 of every policy at every budget, and their resampled twins."""
+
+    def __init__(self, results: Results, options: Options) -> None:
+        self.names = [key.partition("/")[2] for key in results if key.startswith("top1/")]
+        self.confidence = options.confidence
+        columns = [results[f"{kind}/{name}"] for kind in ("top1", "top5") for name in self.names]
+        self._budgets = columns[0].shape[1]
+        table = np.concatenate(columns, axis=1)
+        self._means = table.mean(0, dtype=np.float64)
+        self._resampled = resampled_means(table, options.resamples, options.seed)
+
+    def _at(self, kind: str, name: str) -> slice:
+        place = self.names.index(name) + (len(self.names) if kind == "top5" else 0)
+        return slice(place * self._budgets, (place + 1) * self._budgets)
+
+    def value(self, kind: str, name: str) -> np.ndarray:
+        """(S,) one per budget."""
+        return self._means[self._at(kind, name)]
+
+    def samples(self, kind: str, name: str) -> np.ndarray:
+        """(resamples, S)."""
+        return self._resampled[:, self._at(kind, name)]
+
+    def interval(self, kind: str, name: str) -> np.ndarray:
+        """(S, 2)."""
+        return interval(self.samples(kind, name), self.confidence)
+
+
+def report(results: Results, config: TNetConfig, plan: Plan, options: Options) -> dict[str, Any]:
+    """Everything about accuracies; the fields of `heatmap` and others are added by the caller."""
+    found = Accuracies(results, options)
+    content: dict[str, Any] = {"budgets": _budgets(found, results, config, plan), "policies": {}}
+    valid = np.array([any(budget) or not budget for budget in plan.budgets])
+    for name in found.names:
+        likelihood = results[f"likelihood/{name}"].mean(0, dtype=np.float64)
+        shown = valid if name == LOOKS_ONLY else np.ones(len(valid), dtype=bool)
+        content["policies"][name] = {
+            "about": ABOUT[name],
+            "top1": rounded(found.value("top1", name), shown),
+            "top1_interval": rounded(found.interval("top1", name), shown),
+            "top5": rounded(found.value("top5", name), shown),
+            "top5_interval": rounded(found.interval("top5", name), shown),
+            "log_likelihood": rounded(likelihood, shown),
+        }
+    for name, reason in plan.left_out.items():
+        content["policies"][name] = {"about": ABOUT[name], "left_out": reason}
+    content["comparisons"] = {
+        f"{first}-{second}": compared(found, first, second)
+        for first, second in COMPARED
+        if first in found.names and second in found.names
+    }
+    if {"centre", "oracle"} <= set(found.names):
+        content["gap_closed"] = _gap_closed(found)
+    if not config.is_baseline:
+        content["attention"] = _attention(results, found.names)
+    content["intervals"] = {
+        "about": "Percentile intervals of a bootstrap over images, the same resamples for everything (paired).",
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+    }
+    return content
+
+
+def _budgets(found: Accuracies, results: Results, config: TNetConfig, plan: Plan) -> list[dict[str, Any]]:
+    top1, top5 = found.value("top1", "learned"), found.value("top5", "learned")
+    ends = found.interval("top1", "learned")
+    rows = []
+    for at, budget in enumerate(plan.budgets):
+        rows.append(
+            {
+                "budget": list(budget),
+                "top1": round(float(top1[at]), 6),
+                "top5": round(float(top5[at]), 6),
+                "flops": flops(config, budget),
+                "top1_interval": rounded(ends[at]),
+                "calibration_error": round(
+                    calibration_error(results["confidence"][:, at], results["top1/learned"][:, at]), 6
+                ),
+            }
+        )
+    return rows
+
+
+def compared(found: Accuracies, first: str, second: str) -> dict[str, Any]:
+    """Difference of top-1 at each budget, in fractions, with its paired interval."""
+    difference = found.value("top1", first) - found.value("top1", second)
+    samples = found.samples("top1", first) - found.samples("top1", second)
+    return {"difference": rounded(difference), "interval": rounded(interval(samples, found.confidence))}
+
+
+def _gap_closed(found: Accuracies) -> dict[str, Any]:
+    names = ("learned", "centre", "oracle")
+    share = gap_share(*(found.value("top1", name) for name in names))
+    samples = gap_share(*(found.samples("top1", name) for name in names))
+    return {
+        "about": "(learned - centre) / (oracle - centre) in top-1 at each budget; null where the oracle gains nothing.",
+        "share": rounded(share),
+        "interval": rounded(interval(samples, found.confidence)),
+    }
+
+
+def _attention(results: Results, names: list[str]) -> dict[str, Any]:
+    areas = {name: results[f"area/{name}"].astype(np.float64) for name in names if f"area/{name}" in results}
+    boxed = ~np.isnan(areas["learned"][:, :, 1]).any(1)
+    content: dict[str, Any] = {
+        "about": "Means over images after 1, 2, … looks at the second level; precision and recall over those with a "
+        "box (several boxes count as their union), coverage over all.",
+        "images_with_boxes": int(boxed.sum()) if areas["learned"].shape[1] else 0,
+    }
+    for name, values in areas.items():
+        content[name] = {"coverage": rounded(values[:, :, 2].mean(0))}
+        if boxed.any():
+            content[name] |= {
+                "precision": rounded(np.nanmean(values[boxed][:, :, 0], axis=0)),
+                "recall": rounded(values[boxed][:, :, 1].mean(0)),
+            }
+    return content
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
+    """Expected calibration error with 15 bins of equal width."""
+    bins = np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1)
+    gaps = np.bincount(bins, weights=confidence.astype(np.float64) - right, minlength=_BINS)
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def rounded(values: np.ndarray, shown: np.ndarray | None = None) -> list[Any]:
+    """JSON numbers; null for NaN and where `shown` is false."""
+    hidden = np.isnan(values) if shown is None else np.isnan(values) | ~shown.reshape(-1, *[1] * (values.ndim - 1))
+    as_objects = np.round(np.asarray(values, dtype=np.float64), 6).astype(object)
+    as_objects[hidden] = None
+    return list(as_objects.tolist())

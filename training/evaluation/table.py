@@ -1,0 +1,169 @@
+"""An evaluation as text for a terminal, the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from training.evaluation.measure import LOOKS_ONLY
+from training.published import AttentionRow, PaperRow
+
+_MOST_ROWS = 24
+_SHORT = {"learned": "top-1", LOOKS_ONLY: "looks only"}
+
+
+def table(
+    content: dict[str, Any],
+    paper: dict[tuple[int, ...], PaperRow] | None = None,
+    attention: dict[int, AttentionRow] | None = None,
+    paper_name: str = "",
+) -> str:
+    data = content["dataset"]
+    parts = [f"{data['name']} {data['split']}: {data['size']} images, {data['classes']} classes"]
+    if data.get("unreadable"):
+        parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
+    parts.append(_accuracies(content, paper or {}, paper_name))
+    for section in (_comparisons(content), _areas(content, attention or {}), _stopping(content), _where(content)):
+        if section:
+            parts.append(section)
+    return "\n\n".join(parts)
+
+
+def _accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], paper_name: str) -> str:
+    others = [name for name in (LOOKS_ONLY, "random", "centre", "mean", "oracle") if _measured(content, name)]
+    head = ["looks", "GFLOPs", "top-1", "interval", "top-5", *(_SHORT.get(name, name) for name in others)]
+    if paper:
+        head += ["paper", "top-5", "GFLOPs"]
+    rows = []
+    for at in _shown(content):
+        result = content["budgets"][at]
+        budget = tuple(result["budget"])
+        low, high = result["top1_interval"]
+        row = [_looks(budget), f"{result['flops'] / 1e9:.2f}", _percent(result["top1"])]
+        row += [f"{_percent(low)}–{_percent(high)}", _percent(result["top5"])]
+        row += [_percent(content["policies"][name]["top1"][at]) for name in others]
+        if paper:
+            # two levels of a model that has three: the looks below are none
+            published = paper.get(budget) or (paper.get(budget[:1]) if not any(budget[1:]) else None)
+            row += _published(published)
+        rows.append(row)
+    lines = _aligned([head, *rows])
+    if paper:
+        lines += f"\n(paper: {paper_name}, its own data split and training)"
+    return lines
+
+
+def _published(row: PaperRow | None) -> list[str]:
+    if row is None:
+        return ["", "", ""]
+    return [
+        f"{row.top1:.2f}",
+        "" if row.top5 is None else f"{row.top5:.2f}",
+        "" if row.gflops is None else f"{row.gflops:.2f}",
+    ]
+
+
+def _measured(content: dict[str, Any], name: str) -> bool:
+    return "top1" in content["policies"].get(name, {})
+
+
+def _shown(content: dict[str, Any]) -> list[int]:
+    """All budgets, or the telling ones where there are too many."""
+    budgets = [tuple(result["budget"]) for result in content["budgets"]]
+    if len(budgets) <= _MOST_ROWS:
+        return list(range(len(budgets)))
+    trained, most = content["trained_budget"], budgets[-1]
+    keep = [{0, 1, 2, trained[level], most[level]} for level in range(len(most))]
+    return [
+        at
+        for at, b in enumerate(budgets)
+        if all(k in keep[level] for level, k in enumerate(b)) and (b[0] or not any(b))
+    ]
+
+
+def _comparisons(content: dict[str, Any]) -> str:
+    lines = []
+    budgets = [tuple(result["budget"]) for result in content["budgets"]]
+    wanted = [at for at in _shown(content) if any(budgets[at])][:6]
+    for name, found in content.get("comparisons", {}).items():
+        cells = [name.replace("-", " − ")]
+        for at in wanted:
+            low, high = found["interval"][at]
+            cells.append(f"{100 * found['difference'][at]:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]")
+        lines.append(cells)
+    if not lines:
+        return ""
+    head = ["points of top-1 at", *(f"{_looks(budgets[at])} looks" for at in wanted)]
+    text = _aligned([head, *lines])
+    gap = content.get("gap_closed")
+    first = next((at for at in wanted if gap and gap["share"][at] is not None), None)
+    if gap and first is not None:
+        low, high = gap["interval"][first]
+        text += (
+            f"\nOf the gap between centre and oracle at {_looks(budgets[first])} looks, the learned policy closes "
+            f"{100 * gap['share'][first]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]."
+        )
+    return text
+
+
+def _areas(content: dict[str, Any], paper: dict[int, AttentionRow]) -> str:
+    found = content.get("attention", {})
+    learned = found.get("learned")
+    if not learned or not learned["coverage"]:
+        return ""
+    boxes = "precision" in learned
+    head = ["looks at level 2", *(["precision", "recall"] if boxes else []), "coverage"]
+    head += ["paper: precision", "recall", "coverage"] if paper else []
+    rows = []
+    for at, coverage in enumerate(learned["coverage"]):
+        row = [str(at + 1)]
+        row += [_percent(learned[key][at]) for key in ("precision", "recall")] if boxes else []
+        row.append(_percent(coverage))
+        printed = paper.get(at + 1)
+        if paper:
+            row += [f"{v:.2f}" for v in (printed.precision, printed.recall, printed.coverage)] if printed else [""] * 3
+        rows.append(row)
+    return _aligned([head, *rows])
+
+
+def _stopping(content: dict[str, Any]) -> str:
+    found = content.get("stopping")
+    if not found:
+        return ""
+    wanted = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+    points = [point for point in found["probability"]["points"] if point["threshold"] in wanted]
+    rows = [
+        [f"{p['threshold']:g}", _percent(p["top1"]), f"{p['looks']:.2f}", f"{p['flops'] / 1e9:.2f}"] for p in points
+    ]
+    return _aligned([["stop above", "top-1", "mean looks", "mean GFLOPs"], *rows])
+
+
+def _where(content: dict[str, Any]) -> str:
+    found = content.get("heat_map")
+    if not found or not found["taken"]:
+        return ""
+    n, images = found["grid"], found["images"]
+    first = [f"{100 * count / images:.0f}" for count in found["taken"][0]]
+    width = max(map(len, first))
+    rows = [" ".join(cell.rjust(width) for cell in first[r * n : (r + 1) * n]) for r in range(n)]
+    bias = found["centre_bias"]["after_looks"][0]
+    return "\n".join([f"first look in % of the images (centre bias {bias:+.2f}):", *("  " + row for row in rows)])
+
+
+def _looks(budget: Sequence[int]) -> str:
+    return " x ".join(map(str, budget)) if budget else "whole image"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}"
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *others = (
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *others]).rstrip())
+    return "\n".join(lines)

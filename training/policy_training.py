@@ -1,0 +1,234 @@
+"""Train the location module alone, from a bank in which the value of every cell is known.
+
+Backbone, classifier, positional and weighting modules stay as they are in the starting checkpoint, so
+the result shares them bit for bit and differs in where it looks. Validation is reported after every
+epoch and decides nothing: the weights after the last epoch are what is saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+import tnet_core as tn
+from tnet_core.errors import TNetError
+from tnet_core.tnet import TNet
+from training.bank import FeatureBank, Looked, cell_values, check_two_levels, make_bank
+from training.data import check_classes, open_split
+from training.data.augment import Augment
+from training.data.sample import ImageDataset
+from training.evaluation.aggregate import project, subset_logits
+from training.evaluation.rankers import centre_scores
+from training.evaluation.stream import batches
+from training.evaluation.tree import Tree, grid_ranks
+from training.loading import AugmentedView, collate, unpack
+from training.metrics import Metrics
+from training.optimiser import make_optimiser, rate_factor, set_rates
+from training.policy_targets import BankOptions, looks_loss, make_target, policy_scores
+from training.recipe import Recipe
+from training.run_folder import prepare_folder, write_checkpoint, write_recipe
+from training.warmstart import warm_start
+
+_CHUNK = 128  # rows valued at once
+_IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops
+
+
+def train_policy(
+    recipe: Recipe,
+    out: Path,
+    options: BankOptions | None = None,
+    *,
+    quiet: bool = False,
+    open_data: Callable[[str], ImageDataset] | None = None,
+) -> Path:
+    """Train as the recipe says; returns the checkpoint folder. `open_data` replaces the recipe's data set."""
+    if recipe.policy.target == "none":
+        raise TNetError("'policy.target' is none: there is nothing to train the location module towards.")
+    if recipe.init.weights == "random":
+        raise TNetError("A policy is trained on top of a trained model: name one in 'init' (weights: checkpoint).")
+    chosen = options or BankOptions()
+    opener = open_data or (lambda which: open_split(recipe.data, which, seed=recipe.seed))  # type: ignore[arg-type]
+    splits = {"train": opener("train"), "validation": opener("validation")}
+    for split in splits.values():
+        check_classes(split, recipe.config)
+    prepare_folder(out, resume=False)
+    model = tn.build(recipe.config, seed=recipe.seed)
+    check_two_levels(model)
+    origin = warm_start(model, recipe.init)
+    kept = Path(chosen.folder) if chosen.folder is not None else out / "bank"
+    try:
+        banks = {
+            which: bank_of(model, recipe, split, kept / which, chosen.views if which == "train" else 1, quiet=quiet)
+            for which, split in splits.items()
+        }
+        report = PolicyTraining(model, recipe, chosen, banks, out, quiet=quiet).run()
+        del banks
+    finally:
+        if chosen.folder is None:
+            shutil.rmtree(kept, ignore_errors=True)
+    write_recipe(out, recipe)
+    details = {"origin": origin, "bank": dataclasses.asdict(chosen), "validation": report}
+    return write_checkpoint(out, model.eval(), recipe, splits["train"].class_names, details)
+
+
+def bank_of(
+    model: TNet, recipe: Recipe, dataset: ImageDataset, folder: Path | None, views: int, *, quiet: bool
+) -> FeatureBank:
+    """The bank of a split; rows of all images as they are come first, then those of each augmented view."""
+    labels = np.asarray(dataset.labels, dtype=np.int64)
+    identity: dict[str, Any] = {
+        "name": dataset.name,
+        "split": dataset.split,
+        "images": len(dataset),
+        "labels": zlib.crc32(labels.tobytes()),
+        "views": views,
+    }
+    if views > 1:
+        identity |= {"augment": dataclasses.asdict(recipe.augment), "seed": recipe.seed}
+    stream = _views(recipe, dataset, views)
+    return make_bank(model, stream, views * len(dataset), folder=folder, identity=identity, quiet=quiet)
+
+
+def _views(recipe: Recipe, dataset: ImageDataset, views: int) -> Iterator[tuple[Tensor, Tensor]]:
+    config = dataclasses.replace(recipe.config, sampling="official")
+    for batch in batches(dataset, range(len(dataset)), config, _IMAGES_AT_ONCE, recipe.data.workers):
+        assert isinstance(batch.images, Tensor)
+        yield batch.images, batch.labels
+    places = [(view, index) for view in range(1, views) for index in range(len(dataset))]
+    augmented = AugmentedView(dataset, Augment(recipe.augment, config.input_size), recipe.seed)
+    workers = recipe.data.workers if places else 0
+    for batch in DataLoader(augmented, _IMAGES_AT_ONCE, sampler=places, num_workers=workers, collate_fn=collate):
+        yield unpack(batch)
+
+
+class PolicyTraining:
+    def __init__(
+        self,
+        model: TNet,
+        recipe: Recipe,
+        options: BankOptions,
+        banks: dict[str, FeatureBank],
+        out: Path,
+        *,
+        quiet: bool,
+    ) -> None:
+        self.model, self.recipe, self.options = model, recipe, options
+        self.train, self.validation = banks["train"], banks["validation"]
+        self.out, self.quiet = out, quiet
+        self.per_epoch = -(-len(self.train) // recipe.batch_size)
+        self.steps = max(1, round(recipe.epochs * self.per_epoch))
+
+    def run(self) -> dict[str, float]:
+        """Train, record, and return the last validation."""
+        model, recipe, options = self.model.eval(), self.recipe, self.options
+        assert model.location is not None and recipe.policy.target != "none"
+        model.requires_grad_(False)
+        model.location.requires_grad_(True)
+        optimiser = make_optimiser(model, recipe.optim)
+        target = make_target(recipe.policy.target, options)
+        first = all_values(model, self.train, options)
+        fixed = self.fixed_policies()
+        metrics = Metrics(self.out, self.steps, 0, quiet=self.quiet)
+        torch.manual_seed(recipe.seed)
+        losses: list[float] = []
+        try:
+            self._report(metrics, 0, fixed, losses)
+            for step in range(self.steps):
+                at = self._rows(step)
+                looked = self.train.rows(at, model.device)
+                set_rates(optimiser, rate_factor(recipe.optim, step, self.steps))
+                scores = policy_scores(model, looked, options, training=True)
+                loss = looks_loss(model, scores, looked, first[at].to(model.device), target, options)
+                optimiser.zero_grad()
+                loss.backward()
+                if recipe.optim.clip_norm is not None:
+                    torch.nn.utils.clip_grad_norm_(model.location.parameters(), recipe.optim.clip_norm)
+                losses.append(loss.item())
+                if not np.isfinite(losses[-1]):
+                    raise TNetError(
+                        f"The loss is not a number any more at step {step + 1}; use a smaller learning rate."
+                    )
+                optimiser.step()
+                metrics.advance()
+                if (step + 1) % self.per_epoch == 0 or step + 1 == self.steps:
+                    last = self._report(metrics, step + 1, fixed, losses)
+                    losses = []
+        finally:
+            metrics.close()
+        return last
+
+    def _rows(self, step: int) -> Tensor:
+        """The rows of a step: every epoch has its own order."""
+        epoch, position = divmod(step, self.per_epoch)
+        order = np.random.default_rng([self.recipe.seed, epoch]).permutation(len(self.train))
+        size = self.recipe.batch_size
+        return torch.from_numpy(order[position * size : (position + 1) * size])
+
+    def fixed_policies(self) -> dict[str, list[float]]:
+        """Validation accuracy of what does not learn: the centre, and the best cell chosen with hindsight."""
+        n, count = self.model.config.grid, len(self.validation)
+        centre = torch.from_numpy(centre_scores(n)).expand(count, n * n)
+        best = all_values(self.model, self.validation, dataclasses.replace(self.options, measure="likelihood"))
+        looks = self.options.looks
+        return {
+            "centre": accuracies(self.model, self.validation, centre, looks),
+            "hindsight": accuracies(self.model, self.validation, best, 1),
+        }
+
+    def _report(
+        self, metrics: Metrics, step: int, fixed: dict[str, list[float]], losses: list[float]
+    ) -> dict[str, float]:
+        learned = accuracies(
+            self.model, self.validation, all_scores(self.model, self.validation, self.options), self.options.looks
+        )
+        values = {f"top1_{k}": accuracy for k, accuracy in enumerate(learned)}
+        values |= {f"centre_{k}": accuracy for k, accuracy in enumerate(fixed["centre"])}
+        values["hindsight_1"] = fixed["hindsight"][1]
+        gap = values["hindsight_1"] - values["centre_1"]
+        values["gap_closed"] = (values["top1_1"] - values["centre_1"]) / gap if gap > 0 else 0.0
+        metrics.record("validation", step, values | ({"loss": float(np.mean(losses))} if losses else {}))
+        shown = ", ".join(f"{100 * accuracy:.1f}" for accuracy in learned)
+        metrics.say(
+            f"step {step}: top-1 with 0…{len(learned) - 1} looks {shown} %; "
+            f"gap between centre and hindsight closed {100 * values['gap_closed']:.0f} %"
+        )
+        return {name: round(value, 5) for name, value in values.items()}
+
+
+@torch.no_grad()
+def all_values(model: TNet, bank: FeatureBank, options: BankOptions) -> Tensor:
+    """The value of every cell as a first look: (rows, n * n)."""
+    chunks = _chunks(bank, model)
+    return torch.cat([cell_values(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
+
+
+@torch.no_grad()
+def all_scores(model: TNet, bank: FeatureBank, options: BankOptions) -> Tensor:
+    return torch.cat([policy_scores(model, looked, options).cpu() for looked in _chunks(bank, model)])
+
+
+@torch.no_grad()
+def accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> list[float]:
+    """Top-1 with 0…`looks` looks at the cells of highest score (rows, n * n)."""
+    tree = Tree((scores.shape[1],))
+    budgets: list[tuple[int, ...]] = [(k,) for k in range(min(looks, scores.shape[1]) + 1)]
+    right = torch.zeros(len(budgets), dtype=torch.long)
+    for start, looked in zip(range(0, len(bank), _CHUNK), _chunks(bank, model), strict=True):
+        ranks = grid_ranks(scores[start : start + _CHUNK]).to(model.device)
+        logits = subset_logits(model, looked.features, project(model, looked.features), tree.masks(ranks, budgets))
+        right += (logits.argmax(2) == looked.labels[:, None]).sum(0).cpu()
+    return (right / len(bank)).tolist()
+
+
+def _chunks(bank: FeatureBank, model: TNet) -> Iterator[Looked]:
+    for start in range(0, len(bank), _CHUNK):
+        yield bank.rows(slice(start, start + _CHUNK), model.device)
