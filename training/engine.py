@@ -195,7 +195,9 @@ class Engine:
         set_rates(self._optimiser, rate_factor(self.recipe.optim, self.step, self.steps))
         with self.accelerator.accumulate(self.wrapped):
             found = self.wrapped(images, labels)
-            self._values.append(torch.stack([found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)]))
+            self._values.append(
+                torch.stack([found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)])
+            )
             self.accelerator.backward(found["loss"])
             if self.accelerator.sync_gradients and self.recipe.optim.clip_norm is not None:
                 self.accelerator.clip_grad_norm_(self.learner.parameters(), self.recipe.optim.clip_norm)

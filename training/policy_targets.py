@@ -7,7 +7,6 @@ the official one over unit-length logits, which is nearly flat by construction.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -15,28 +14,13 @@ from torch import Tensor
 
 from tnet_core.modules.location import normalise_logits
 from tnet_core.tnet import TNet
-from training.bank import Looked, Measure, cell_values
+from training.bank import Looked, cell_values
+from training.recipe import BankSection
 
 Target = Callable[[Tensor, Tensor, Tensor], Tensor]  # scores, values, open cells: (B, n * n) each -> scalar
 
 
-@dataclass(frozen=True)
-class BankOptions:
-    """How a location module learns from a feature bank."""
-
-    folder: str | None = None  # where banks are kept for the next run; None: they go when the run ends
-    views: int = 4  # of each training image: the image itself, then augmented ones
-    looks: int = 3  # looks valued one after the other, each given those before it
-    measure: Measure = "likelihood"  # odds do not level off where the model is sure of the label
-    sharpness: float = 10.0  # factor of the unit-length logits
-    temperature: float = 1.0  # ranking: of the softmax over values that is the target
-    # Divide the values of an image by their standard deviation, or by this where that is smaller; 0: leave them.
-    # Images that the model knows by heart then count as much as others.
-    even_out: float = 0.0
-    dropout: float = 0.0  # on the location module's input map
-
-
-def policy_scores(model: TNet, looked: Looked, options: BankOptions, *, training: bool = False) -> Tensor:
+def policy_scores(model: TNet, looked: Looked, options: BankSection, *, training: bool = False) -> Tensor:
     """Sharpened scores of all cells (B, n * n); their ranking is the model's own."""
     assert model.location is not None
     maps = torch.dropout(looked.maps, options.dropout, training)
@@ -64,7 +48,7 @@ def listwise(temperature: float) -> Target:
     return loss
 
 
-def make_target(kind: Literal["likelihood", "ranking"], options: BankOptions) -> Target:
+def make_target(kind: Literal["likelihood", "ranking"], options: BankSection) -> Target:
     return expected_regret if kind == "likelihood" else listwise(options.temperature)
 
 
@@ -77,7 +61,7 @@ def evened(values: Tensor, floor: float) -> Tensor:
 
 
 def looks_loss(
-    model: TNet, scores: Tensor, looked: Looked, first: Tensor, target: Target, options: BankOptions
+    model: TNet, scores: Tensor, looked: Looked, first: Tensor, target: Target, options: BankSection
 ) -> Tensor:
     """Mean of the target over looks taken one after the other, as the policy itself would take them.
 

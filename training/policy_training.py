@@ -33,8 +33,8 @@ from training.evaluation.tree import Tree, grid_ranks
 from training.loading import AugmentedView, collate, unpack
 from training.metrics import Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.policy_targets import BankOptions, looks_loss, make_target, policy_scores
-from training.recipe import Recipe
+from training.policy_targets import looks_loss, make_target, policy_scores
+from training.recipe import BankSection, Recipe
 from training.run_folder import prepare_folder, write_checkpoint, write_recipe
 from training.warmstart import warm_start
 
@@ -45,7 +45,6 @@ _IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops
 def train_policy(
     recipe: Recipe,
     out: Path,
-    options: BankOptions | None = None,
     *,
     quiet: bool = False,
     open_data: Callable[[str], ImageDataset] | None = None,
@@ -55,7 +54,7 @@ def train_policy(
         raise TNetError("'policy.target' is none: there is nothing to train the location module towards.")
     if recipe.init.weights == "random":
         raise TNetError("A policy is trained on top of a trained model: name one in 'init' (weights: checkpoint).")
-    chosen = options or BankOptions()
+    chosen = recipe.bank
     opener = open_data or (lambda which: open_split(recipe.data, which, seed=recipe.seed))  # type: ignore[arg-type]
     splits = {"train": opener("train"), "validation": opener("validation")}
     for split in splits.values():
@@ -76,7 +75,7 @@ def train_policy(
         if chosen.folder is None:
             shutil.rmtree(kept, ignore_errors=True)
     write_recipe(out, recipe)
-    details = {"origin": origin, "bank": dataclasses.asdict(chosen), "validation": report}
+    details = {"initial_weights": origin, "bank": {**dataclasses.asdict(chosen), "folder": None}, "validation": report}
     return write_checkpoint(out, model.eval(), recipe, splits["train"].class_names, details)
 
 
@@ -115,7 +114,7 @@ class PolicyTraining:
         self,
         model: TNet,
         recipe: Recipe,
-        options: BankOptions,
+        options: BankSection,
         banks: dict[str, FeatureBank],
         out: Path,
         *,
@@ -205,14 +204,14 @@ class PolicyTraining:
 
 
 @torch.no_grad()
-def all_values(model: TNet, bank: FeatureBank, options: BankOptions) -> Tensor:
+def all_values(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
     """The value of every cell as a first look: (rows, n * n)."""
     chunks = _chunks(bank, model)
     return torch.cat([cell_values(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
 
 
 @torch.no_grad()
-def all_scores(model: TNet, bank: FeatureBank, options: BankOptions) -> Tensor:
+def all_scores(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
     return torch.cat([policy_scores(model, looked, options).cpu() for looked in _chunks(bank, model)])
 
 

@@ -99,10 +99,26 @@ class PolicySection:
     select: Literal["top_k", "gumbel", "spread"] = "top_k"
     temperature: float = 1.0  # gumbel: larger explores more
     discount: float = 1.0  # spread: how much a cell loses for overlapping one already taken
-    # Share of the learning that comes from the known value of every cell (needs all cells of each
-    # image in every step, so for small grids and frozen backbones): see training.policy
+    # Not REINFORCE: train the location module alone, towards the known value of every cell (section
+    # `bank`). likelihood: that of the label, expected under the policy; ranking: of cells by value.
     target: Literal["none", "likelihood", "ranking"] = "none"
-    target_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class BankSection:
+    """How a location module learns from a feature bank; see training.policy_training."""
+
+    folder: str | None = None  # where banks are kept for the next run; None: they go when the run ends
+    views: int = 4  # of each training image: the image itself, then augmented ones
+    looks: int = 3  # looks valued one after the other, each given those before it
+    # Worth of a cell: log p(label), or its log-odds, which do not level off where the model is sure.
+    measure: Literal["likelihood", "odds"] = "likelihood"
+    sharpness: float = 10.0  # factor of the unit-length logits
+    temperature: float = 1.0  # ranking: of the softmax over values that is the target
+    # Divide the values of an image by their standard deviation, or by this where that is smaller; 0: leave them.
+    # Images that the model knows by heart then count as much as others.
+    even_out: float = 0.0
+    dropout: float = 0.0  # on the location module's input map
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,7 @@ class Recipe:
     augment: AugmentSection = field(default_factory=AugmentSection)
     loss: LossSection = field(default_factory=LossSection)
     policy: PolicySection = field(default_factory=PolicySection)
+    bank: BankSection = field(default_factory=BankSection)
     freeze: FreezeSection = field(default_factory=FreezeSection)
     optim: OptimSection = field(default_factory=OptimSection)
     provenance: dict[str, str] = field(default_factory=dict)  # licence, data_licence, dataset, base_model, citation

@@ -74,7 +74,12 @@ _RANGES: dict[str, _Range] = {
     "loss.label_smoothing": _SHARE_BELOW_1,
     "policy.temperature": _POSITIVE,
     "policy.discount": _NOT_NEGATIVE,
-    "policy.target_weight": _NOT_NEGATIVE,
+    "bank.views": _COUNT,
+    "bank.looks": _COUNT,
+    "bank.sharpness": _POSITIVE,
+    "bank.temperature": _POSITIVE,
+    "bank.even_out": _NOT_NEGATIVE,
+    "bank.dropout": _SHARE_BELOW_1,
     "freeze.stages": _NOT_NEGATIVE,
     "optim.lr": _POSITIVE,
     "optim.backbone_lr": _NOT_NEGATIVE,
@@ -148,6 +153,8 @@ def _check_model(recipe: Recipe) -> None:
             raise TNetError(f"'freeze.modules' names '{name}', which this model does not have.")
     if config.is_baseline and recipe.policy.target != "none":
         raise TNetError("'policy.target' has no meaning for a baseline, which takes no looks.")
+    if recipe.policy.target != "none" and recipe.init.weights == "random":
+        raise TNetError("'policy.target' trains the location module of a trained model: name one in 'init'.")
 
 
 def _check_optimiser(recipe: Recipe) -> None:

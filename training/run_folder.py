@@ -57,7 +57,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def write_checkpoint(out: Path, model: TNet, recipe: Recipe, class_names: tuple[str, ...], details: dict[str, Any]) -> Path:
+def write_checkpoint(
+    out: Path, model: TNet, recipe: Recipe, class_names: tuple[str, ...], details: dict[str, Any]
+) -> Path:
     """Put the current model into `checkpoint/`, with what is known about how it was made."""
     folder = out / CHECKPOINT_FOLDER
     provenance: dict[str, Any] = {

@@ -170,7 +170,9 @@ def test_a_plain_classifier_trains_too(tmp_path: Path) -> None:
         "levels": 1, "budget": [], "location": "none", "positional": "none", "weighting": False,
         "base_resolution": 96, "location_block": None, "location_rows": None,
     }  # fmt: skip
-    folder = go(recipe(epochs=2, model=ModelSection(config=config), loss=LossSection(contrastive=1.0)), tmp_path / "run")
+    folder = go(
+        recipe(epochs=2, model=ModelSection(config=config), loss=LossSection(contrastive=1.0)), tmp_path / "run"
+    )
     assert tn.load(folder).config.is_baseline
     assert metrics(tmp_path / "run")[-1]["accuracy"].keys() == {"all"}
 

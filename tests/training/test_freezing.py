@@ -108,4 +108,6 @@ def test_average_forgets_the_start_quickly() -> None:
         model.classifier.linear.weight.fill_(3.0)
     for step_number in range(1, 200):
         average.update(model, step_number)
-    torch.testing.assert_close(average.model.classifier.linear.weight, model.classifier.linear.weight, atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        average.model.classifier.linear.weight, model.classifier.linear.weight, atol=1e-3, rtol=0
+    )

@@ -10,7 +10,6 @@ from tests.support.models import TINY, tiny
 from tnet_core.modules.location import normalise_logits
 from training.bank import Looked, cell_values
 from training.policy_targets import (
-    BankOptions,
     evened,
     expected_regret,
     listwise,
@@ -18,6 +17,7 @@ from training.policy_targets import (
     make_target,
     policy_scores,
 )
+from training.recipe import BankSection
 
 ALL = torch.ones(1, 3, dtype=torch.bool)
 VALUES = torch.tensor([[-1.0, -3.0, -2.0]])
@@ -83,17 +83,17 @@ def looked(images: int = 6) -> Looked:
 
 def test_scores_rank_cells_as_the_model_does() -> None:
     model, given = tiny(TINY), looked()
-    scores = policy_scores(model, given, BankOptions(sharpness=7.0))
+    scores = policy_scores(model, given, BankSection(sharpness=7.0))
     torch.testing.assert_close(scores, 7 * normalise_logits(model.location(given.maps, given.vectors)))
     torch.testing.assert_close(scores.norm(dim=1), torch.full((6,), 7.0))
-    dropped = policy_scores(model, given, BankOptions(sharpness=7.0, dropout=0.5), training=True)
+    dropped = policy_scores(model, given, BankSection(sharpness=7.0, dropout=0.5), training=True)
     assert not torch.allclose(dropped, scores)
 
 
 @pytest.mark.parametrize("kind", ["likelihood", "ranking"])
 def test_later_looks_are_valued_given_those_the_policy_takes_before(kind: str) -> None:
     model, given = tiny(TINY), looked()
-    options = BankOptions(looks=3)
+    options = BankSection(looks=3)
     target = make_target(kind, options)  # type: ignore[arg-type]
     scores = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
     first = cell_values(model, given.features, given.labels)
@@ -113,6 +113,6 @@ def test_more_looks_than_cells_end_with_the_last_cell() -> None:
     model, given = tiny(TINY), looked(2)
     scores = torch.randn(2, 9, generator=torch.Generator().manual_seed(1)).requires_grad_()
     first = cell_values(model, given.features, given.labels).detach()
-    loss = looks_loss(model, scores, given, first, expected_regret, BankOptions(looks=50))
+    loss = looks_loss(model, scores, given, first, expected_regret, BankSection(looks=50))
     loss.backward()
     assert loss.isfinite() and scores.grad is not None and scores.grad.isfinite().all()

@@ -100,7 +100,9 @@ def test_an_unreadable_image_ends_the_run_with_its_name(tmp_path: Path) -> None:
     root = write_folders(tmp_path / "data", per_class=2)
     (root / "train" / "amber" / "000.png").write_bytes(b"no picture")
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
-    done = run_module("training.train", str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r"))
+    done = run_module(
+        "training.train", str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r")
+    )
     assert done.returncode == 1
     assert "000.png" in done.stderr
     assert "Traceback" not in done.stderr

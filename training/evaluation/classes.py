@@ -32,7 +32,7 @@ def match_classes(found: Sequence[str], known: Sequence[str], count: int, match:
     """
     if match == "order" or not known:
         if len(found) != count:
-            why = "" if known else ", which does not name its classes"
+            why = "" if known else ", which does not name its classes,"
             raise TNetError(f"The data has {len(found)} classes, but the checkpoint{why} has {count}.")
         return list(range(count))
     exact = {name: label for label, name in enumerate(known)}

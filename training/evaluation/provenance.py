@@ -42,7 +42,7 @@ def without_folders(word: str) -> str:
     if equals and option.startswith("--"):
         return f"{option}={without_folders(value)}"
     path = Path(word)
-    return f"…/{path.name}" if path.is_absolute() else word
+    return path.name if path.is_absolute() else word
 
 
 def _versions() -> dict[str, str]:

@@ -72,7 +72,7 @@ def report(results: Results, config: TNetConfig, plan: Plan, options: Options) -
     """Everything about accuracies; the fields of `heatmap` and others are added by the caller."""
     found = Accuracies(results, options)
     content: dict[str, Any] = {"budgets": _budgets(found, results, config, plan), "policies": {}}
-    valid = np.array([any(budget) or not budget for budget in plan.budgets])
+    valid = np.array([not budget or budget[0] > 0 for budget in plan.budgets])
     for name in found.names:
         likelihood = results[f"likelihood/{name}"].mean(0, dtype=np.float64)
         shown = valid if name == LOOKS_ONLY else np.ones(len(valid), dtype=bool)

@@ -84,7 +84,7 @@ def _shown(content: dict[str, Any]) -> list[int]:
 def _comparisons(content: dict[str, Any]) -> str:
     lines = []
     budgets = [tuple(result["budget"]) for result in content["budgets"]]
-    wanted = [at for at in _shown(content) if any(budgets[at])][:6]
+    wanted = [at for at in _shown(content) if budgets[at] and budgets[at][0]][:6]
     for name, found in content.get("comparisons", {}).items():
         cells = [name.replace("-", " − ")]
         for at in wanted:
@@ -93,15 +93,16 @@ def _comparisons(content: dict[str, Any]) -> str:
         lines.append(cells)
     if not lines:
         return ""
-    head = ["points of top-1 at", *(f"{_looks(budgets[at])} looks" for at in wanted)]
+    head = ["points of top-1 at", *(_counted(budgets[at]) for at in wanted)]
     text = _aligned([head, *lines])
     gap = content.get("gap_closed")
-    first = next((at for at in wanted if gap and gap["share"][at] is not None), None)
-    if gap and first is not None:
-        low, high = gap["interval"][first]
+    one = (1,) * len(budgets[-1])  # one look per grid
+    if gap and one in budgets and gap["share"][budgets.index(one)] is not None:
+        at = budgets.index(one)
+        low, high = gap["interval"][at]
         text += (
-            f"\nOf the gap between centre and oracle at {_looks(budgets[first])} looks, the learned policy closes "
-            f"{100 * gap['share'][first]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]."
+            f"\nOf the gap between centre and oracle at {_counted(one)}, the learned policy closes "
+            f"{100 * gap['share'][at]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]."
         )
     return text
 
@@ -152,6 +153,10 @@ def _where(content: dict[str, Any]) -> str:
 
 def _looks(budget: Sequence[int]) -> str:
     return " x ".join(map(str, budget)) if budget else "whole image"
+
+
+def _counted(budget: Sequence[int]) -> str:
+    return f"{_looks(budget)} look{'' if tuple(budget) == (1,) else 's'}"
 
 
 def _percent(value: float | None) -> str:

@@ -1,0 +1,192 @@
+"""`python -m training.evaluate` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+
+import tnet_core as tn
+from tests.support.evaluation import NAMES, PLAIN, THREE, TWO, Canvases, varied
+from tnet_core.checkpoints.evaluation import read_evaluation
+from training.evaluate import main
+from training.evaluation import compare
+from training.evaluation.evaluate import evaluate
+from training.evaluation.options import Options
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["--workers", "0", "--resamples", "100", "--draws", "2", "--budget", "3", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("photos")
+    boxes = ["file,x,y,w,h,width,height"]
+    canvases = Canvases()
+    for index in range(len(canvases)):
+        sample = canvases[index]
+        folder = f"{sample.label + 1:03}.{NAMES[sample.label].title()}"
+        (root / "test" / folder).mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(root / "test" / folder / f"image{index}.png"), sample.image[:, :, ::-1])
+        height, width = sample.image.shape[:2]
+        boxes.append(f"{folder}/image{index}.png,10,10,40,30,{width},{height}")
+    (root / "boxes.csv").write_text("\n".join(boxes) + "\n")
+    return root
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tn.save(varied(TWO), tmp_path / "model", provenance={"paper": "cub:TNet-B0"})
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments] + QUICK)
+
+
+def test_a_folder_of_class_folders_gives_an_evaluation_beside_the_checkpoint(
+    folder: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(folder, data, "--split", "test", "--boxes", data / "boxes.csv") == 0
+    found = read_evaluation(folder)
+    expected = evaluate(varied(TWO), Canvases(), Options(budget=3, workers=0, resamples=100, draws=2))
+    assert [result.top1 for result in found.results] == [entry["top1"] for entry in expected["budgets"]]
+    assert (found.dataset, found.split, found.size) == (data.name, "test", 28)
+    assert found.raw["attention"]["images_with_boxes"] == 28
+    assert found.raw["paper"] == "cub:TNet-B0"
+    assert tn.load(folder).card.evaluation.size == 28  # type: ignore[union-attr]
+    shown = capsys.readouterr()
+    assert "87.66" in shown.out and "oracle" in shown.out and "evaluation.json" in shown.err
+    command = found.raw["run"]["command"]
+    assert command.startswith("python -m training.evaluate model") and str(data) not in json.dumps(found.raw)
+
+
+def test_an_earlier_evaluation_is_replaced_with_a_notice_and_out_leaves_it_alone(
+    folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 0
+    assert run(folder, data / "test", "--policies", "learned", "--limit", 14) == 0
+    assert "is replaced" in capsys.readouterr().err
+    assert (
+        run(folder, data / "test", "--policies", "learned", "--out", tmp_path / "other.json", "--format", "json") == 0
+    )
+    printed = json.loads(capsys.readouterr().out)
+    assert read_evaluation(folder).size == 14
+    assert printed == json.loads((tmp_path / "other.json").read_text()) and printed["dataset"]["size"] == 28
+
+
+def test_a_recipe_names_its_data(folder: Path, data: Path, tmp_path: Path) -> None:
+    config = {key: value for key, value in TWO.to_dict().items() if key != "name"}
+    recipe = {"data": {"kind": "folder", "root": str(data), "validation": "test"}, "model": {"config": config}}
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps(recipe))
+    (data / "train").exists() or (data / "train").symlink_to(data / "test", target_is_directory=True)
+    assert run(folder, path, "--policies", "learned") == 0
+    assert read_evaluation(folder).size == 28
+    assert run(folder, data, "--recipe", path, "--policies", "learned", "--limit", 7) == 0
+    assert read_evaluation(folder).size == 7
+
+
+def test_an_unreadable_image_is_named_or_counted(
+    folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in NAMES:
+        (tmp_path / "mixed" / name).mkdir(parents=True)
+        cv2.imwrite(str(tmp_path / "mixed" / name / "fine.png"), Canvases()[0].image)
+    (tmp_path / "mixed" / "coral" / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
+    assert run(folder, tmp_path / "mixed") == 1
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "broken.jpg" in said and "Traceback" not in said
+    assert not (folder / "evaluation.json").exists()
+    assert run(folder, tmp_path / "mixed", "--skip-unreadable") == 0
+    found = read_evaluation(folder)
+    assert found.size == 7 and found.raw["dataset"]["unreadable"]["count"] == 1
+    assert str(tmp_path) not in json.dumps(found.raw) and "broken.jpg" in json.dumps(found.raw)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{folder}", "{data}"], "--split"),
+        (["{folder}", "{data}/nowhere"], "nowhere"),
+        (["{folder}"], "folder of class folders"),
+        (["{data}/absent", "{data}/test"], "absent"),
+        (["{folder}", "{data}/test", "--boxes", "{data}/no.csv"], "no.csv"),
+        (["{folder}", "{data}/test", "--policies", "learned,best"], "best"),
+        (["{folder}", "{data}/test", "--out", "{data}/no/such/place.json"], "place.json"),
+        (["{folder}", "{data}/test", "--limit", "0"], "limit"),
+        (["{folder}", "no-such-recipe.yaml"], "no-such-recipe"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    folder: Path, data: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*(argument.format(folder=folder, data=data) for argument in arguments)) == 1
+    error = capsys.readouterr().err.strip()
+    assert said in error and len(error.splitlines()) == 1
+    assert not (folder / "evaluation.json").exists()
+
+
+def test_wrong_class_count_is_one_sentence(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nameless = tn.save(varied(TWO), tmp_path / "nameless", class_names=())
+    (tmp_path / "few" / "one").mkdir(parents=True)
+    cv2.imwrite(str(tmp_path / "few" / "one" / "a.png"), Canvases()[0].image)
+    assert run(nameless, tmp_path / "few") == 1
+    assert "1 classes" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_writes_nothing(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "evaluation.json").write_text("earlier")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.evaluate.Bar.update", stop)
+    assert run(folder, data / "test") == 130
+    assert "nothing was written" in capsys.readouterr().err
+    assert (folder / "evaluation.json").read_text() == "earlier"
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "evaluation.json", "model.safetensors"]
+
+
+def test_two_checkpoints_are_compared_image_by_image(
+    folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = tn.save(varied(PLAIN), tmp_path / "plain")
+    assert run(folder, data / "test", "--policies", "learned") == run(plain, data / "test") == 0
+    capsys.readouterr()
+    assert compare.main([f"{folder}:2", str(plain)]) == 0
+    first, second = read_evaluation(folder).results[2].top1, read_evaluation(plain).results[0].top1
+    line = capsys.readouterr().out
+    assert line.startswith(f"{100 * first:.2f} % against {100 * second:.2f} % on 28 images")
+    assert compare.main([f"{folder}:9", str(plain)]) == 1
+    assert compare.main([str(folder), str(tmp_path / "nothing")]) == 1
+
+
+def test_two_processes_measure_what_one_does(data: Path, tmp_path: Path) -> None:
+    folder = tn.save(varied(THREE), tmp_path / "model")
+    arguments = [str(folder), str(data / "test"), "--limit", "9", *QUICK, "--budget", "2,2", "--out"]
+    assert main([*arguments, str(tmp_path / "one.json")]) == 0
+    # --multi_gpu is what makes the launcher start several processes on one machine, also without GPUs
+    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", *launch, "-m", "training.evaluate", *arguments, str(tmp_path / "two.json")],
+        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
+    assert two["run"]["machine"]["processes"] == 2 and one["run"]["machine"]["processes"] == 1
+
+    def compared(content: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in content.items() if key != "run"}
+
+    assert set(one) == set(two)
+    for key in ("dataset", "budgets", "comparisons", "stopping", "per_image", "attention", "typical"):
+        assert compared(two)[key] == compared(one)[key], key

@@ -1,0 +1,215 @@
+"""The arithmetic of an evaluation, checked by hand or against known distributions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tnet_core as tn
+from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
+from tnet_core.checkpoints.evaluation import _parse
+from tnet_core.explain import adaptive_stop
+from training.evaluation.bootstrap import gap_share, interval, resampled_means
+from training.evaluation.boxes import attention
+from training.evaluation.evaluate import evaluate
+from training.evaluation.heatmap import centre_bias, heat_map, spread_of, taken_counts
+from training.evaluation.options import Options, plan
+from training.evaluation.per_image import pack, paired, unpack
+from training.evaluation.report import calibration_error
+from training.evaluation.stopping import stopped_at
+
+
+@pytest.fixture(scope="module")
+def content() -> dict[str, Any]:
+    return evaluate(varied(TWO), Canvases(), Options(budget=4, workers=0, resamples=400, draws=2))
+
+
+# Precision, recall, coverage ---------------------------------------------------------------------
+
+
+def test_precision_recall_and_coverage_of_one_look() -> None:
+    # a quarter of the image; the box overlaps it by 0.25 x 0.25, and is 0.5 x 0.25 itself
+    found = attention([(0.0, 0.0, 0.5, 0.5)], np.array([[0.25, 0.25, 0.75, 0.5]]))
+    assert found == pytest.approx((0.0625 / 0.25, 0.0625 / 0.125, 0.25))
+
+
+def test_overlapping_looks_and_boxes_count_once() -> None:
+    looks = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5)]  # union 0.75 x 0.5
+    boxes = np.array([[0.5, 0.0, 1.0, 0.5], [0.5, 0.25, 1.0, 1.0]])  # union 0.5 x 1
+    assert attention(looks, boxes) == pytest.approx((0.125 / 0.375, 0.125 / 0.5, 0.375))
+
+
+def test_a_box_beyond_the_image_is_clipped_and_no_box_leaves_coverage_only() -> None:
+    assert attention([(0.5, 0.5, 1.0, 1.0)], np.array([[0.5, 0.5, 2.0, 2.0]])) == pytest.approx((1.0, 1.0, 0.25))
+    precision, recall, coverage = attention([(0.0, 0.0, 0.5, 1.0)], np.zeros((0, 4)))
+    assert np.isnan(precision) and np.isnan(recall) and coverage == 0.5
+
+
+# Bootstrap ---------------------------------------------------------------------------------------
+
+
+def test_bootstrap_intervals_are_those_of_a_known_distribution() -> None:
+    values = np.zeros((2000, 1), dtype=bool)
+    values[:600] = True
+    low, high = interval(resampled_means(values, 4000, seed=1), 0.95)[0]
+    half = 1.96 * np.sqrt(0.3 * 0.7 / 2000)
+    assert (low, high) == pytest.approx((0.3 - half, 0.3 + half), abs=0.002)
+
+
+def test_resamples_are_paired_seeded_and_independent_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    values = generator.random((50, 1)) < 0.5
+    means = resampled_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2)
+    assert np.array_equal(means[:, 0], means[:, 1])
+    assert means[:, 0] + means[:, 2] == pytest.approx(1.0)
+    assert np.array_equal(means, resampled_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2))
+    assert not np.array_equal(means[:, :1], resampled_means(values, 300, seed=3))
+    monkeypatch.setattr("training.evaluation.bootstrap._CELLS", 777)
+    assert np.array_equal(means[:, :1], resampled_means(values, 300, seed=2))
+
+
+def test_the_share_of_the_gap_is_undefined_without_a_gap() -> None:
+    share = gap_share(np.array([0.7, 0.6]), np.array([0.6, 0.6]), np.array([0.8, 0.6]))
+    assert share[0] == pytest.approx(0.5) and np.isnan(share[1])
+    samples = np.array([[0.2, np.nan], [0.4, np.nan], [np.nan, np.nan]])
+    assert interval(samples, 0.5)[0] == pytest.approx((0.25, 0.35))
+    assert np.isnan(interval(samples, 0.5)[1]).all()
+
+
+# Adaptive stopping -------------------------------------------------------------------------------
+
+
+def test_an_image_stops_at_the_first_look_that_is_certain_enough() -> None:
+    certainty = np.array([[0.2, 0.6, 0.5], [0.1, 0.2, 0.3], [0.9, 0.1, 0.1]])
+    assert stopped_at(certainty, 0.5).tolist() == [1, 2, 0]
+
+
+def test_the_extremes_of_the_threshold_are_fixed_budgets(content: dict[str, Any]) -> None:
+    for rule in ("probability", "margin"):
+        points = content["stopping"][rule]["points"]
+        never, always = points[0], points[-1]
+        assert (never["threshold"], never["looks"]) == (0.0, 0.0) and never["top1"] == content["budgets"][0]["top1"]
+        assert (always["threshold"], always["looks"]) == (1.0, 4.0) and always["top1"] == content["budgets"][4]["top1"]
+        assert (never["flops"], always["flops"]) == (content["budgets"][0]["flops"], content["budgets"][4]["flops"])
+        looks = [point["looks"] for point in points]
+        assert looks == sorted(looks) and 0 < looks[8] < 4
+
+
+@pytest.mark.parametrize("config", [TWO, THREE])
+def test_the_margin_rule_is_that_of_the_explanations(config: tn.TNetConfig) -> None:
+    data = Canvases(6)
+    budget = 4 if config is TWO else (3, 2)
+    found = evaluate(varied(config), data, Options(budget=budget, workers=0, resamples=10, policies=("learned",)))
+    run = tuple(found["stopping"]["budget"])
+    assert run == ((4,) if config is TWO else THREE.budget)
+    for point in found["stopping"]["margin"]["points"][2:20:6]:
+        stops = [adaptive_stop(tn.traverse(varied(config), data[i].image, run), point["threshold"]) for i in range(6)]
+        assert point["looks"] == pytest.approx(np.mean([stop.k for stop in stops]), abs=1e-4)
+        assert point["flops"] == pytest.approx(np.mean([stop.flops for stop in stops]), abs=1)
+        hits = [stop.prediction == data.labels[i] for i, stop in enumerate(stops)]
+        assert point["top1"] == pytest.approx(np.mean(hits), abs=1e-5)
+
+
+# Where it looks ----------------------------------------------------------------------------------
+
+
+def test_heat_maps_count_cells_among_the_first_looks() -> None:
+    taken = taken_counts(np.array([[4, 0], [4, 8], [0, 4]]), 9)
+    assert taken[0].tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0]
+    assert taken[1].tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 1]
+
+
+def test_centre_bias_is_one_at_the_centre_and_zero_for_uniform_looks() -> None:
+    centre, corner = np.eye(9)[4], np.eye(9)[0]
+    assert centre_bias(centre, 3) == 1
+    assert centre_bias(np.ones(9), 3) == pytest.approx(0)
+    assert centre_bias(corner, 3) < 0
+    assert spread_of(centre) == 0 and spread_of(np.ones(9)) == pytest.approx(1)
+
+
+def test_heat_maps_of_classes_add_up_to_the_overall_one(content: dict[str, Any]) -> None:
+    heat = content["heat_map"]
+    assert np.sum([entry["taken_1"] for entry in heat["per_class"]], axis=0).tolist() == heat["taken"][0]
+    assert np.sum([entry["taken_trained"] for entry in heat["per_class"]], axis=0).tolist() == heat["taken"][2]
+    assert [sum(row) for row in heat["taken"]] == [28 * k for k in (1, 2, 3, 4)]
+    assert sum(heat["probability"]) == pytest.approx(1, abs=1e-4)
+    assert len(content["typical"]["most"]) == 12 and content["typical"]["most"][0]["name"].count("/") == 1
+
+
+# The file ----------------------------------------------------------------------------------------
+
+
+def test_the_content_is_a_valid_evaluation_and_plain_json(content: dict[str, Any]) -> None:
+    read = _parse(json.loads(json.dumps(content, allow_nan=False)))
+    assert read.where == "canvases test, 28 images"
+    assert [result.budget for result in read.results] == [(k,) for k in range(5)]
+    assert read.results[3].flops == tn.flops(TWO, 3)
+
+
+def test_differences_and_intervals_fit_the_accuracies(content: dict[str, Any]) -> None:
+    policies = content["policies"]
+    assert set(content["comparisons"]) == {"learned-random", "learned-centre", "learned-mean", "oracle-learned"}
+    for name, found in content["comparisons"].items():
+        first, second = name.split("-")
+        expected = np.subtract(policies[first]["top1"], policies[second]["top1"])
+        assert found["difference"] == pytest.approx(expected, abs=2e-6)
+        for (low, high), value in zip(found["interval"], found["difference"], strict=True):
+            assert low <= value <= high
+    assert policies["without_context"]["top1"][0] is None and policies["without_context"]["top1"][1] is not None
+    share = content["gap_closed"]["share"][1]
+    learned, centre, oracle = (policies[name]["top1"][1] for name in ("learned", "centre", "oracle"))
+    assert share == pytest.approx((learned - centre) / (oracle - centre), abs=1e-4)
+    assert oracle >= max(learned, centre)
+    # without a look all policies are the same
+    assert len({policies[name]["top1"][0] for name in ("learned", "random", "centre", "mean", "oracle")}) == 1
+
+
+def test_attention_is_reported_for_every_policy(content: dict[str, Any]) -> None:
+    found = content["attention"]
+    assert found["images_with_boxes"] == 28
+    for name in ("learned", "random", "centre", "mean", "oracle"):
+        assert found[name]["coverage"][0] == pytest.approx(0.25)
+        assert found[name]["recall"] == sorted(found[name]["recall"])
+
+
+def test_a_baseline_has_one_budget_and_no_looks() -> None:
+    found = evaluate(varied(PLAIN), Canvases(), Options(workers=0, resamples=50))
+    assert [entry["budget"] for entry in found["budgets"]] == [[]]
+    assert set(found["policies"]) == {"learned"} and "heat_map" not in found and "stopping" not in found
+    _parse(json.loads(json.dumps(found, allow_nan=False)))
+
+
+def test_results_per_image_come_back_and_pair_by_name(content: dict[str, Any]) -> None:
+    crc, right = unpack(content["per_image"], (2,))
+    assert len(crc) == 28 and right.mean() == pytest.approx(content["budgets"][2]["top1"], abs=1e-6)
+    fewer = evaluate(varied(PLAIN), Canvases(9), Options(workers=0, resamples=50))
+    ours, theirs = paired(content["per_image"], (2,), fewer["per_image"], ())
+    assert len(ours) == len(theirs) == 9
+    assert theirs.mean() == pytest.approx(fewer["budgets"][0]["top1"], abs=1e-6)
+    with pytest.raises(tn.TNetError, match="budget"):
+        unpack(content["per_image"], (9,))
+
+
+def test_a_large_evaluation_stays_small() -> None:
+    images, classes, n = 6000, 200, 5
+    generator = np.random.default_rng(0)
+    planned = plan(tn.preset("lite0-cub"), Options())
+    results = {
+        "label": generator.integers(0, classes, images),
+        "crc": generator.integers(0, 2**32, images, dtype=np.uint32),
+        "top1/learned": generator.random((images, 11)) < 0.8,
+        "cells": np.argsort(generator.random((images, n * n)), axis=1)[:, :10],
+        "probability": generator.random((images, n * n)),
+        "inner": np.zeros((images, 0, n * n), dtype=int),
+    }
+    names = tuple(f"class number {i}" for i in range(classes))
+    content = [heat_map(results, planned, n, names), pack(results, planned.budgets)]
+    assert len(json.dumps(content)) < 500_000
+
+
+def test_calibration_error_of_known_cases() -> None:
+    assert calibration_error(np.full(10, 0.9), np.array([True] * 9 + [False])) == pytest.approx(0)
+    assert calibration_error(np.array([1.0, 1.0]), np.array([False, True])) == pytest.approx(0.5)
