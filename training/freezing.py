@@ -42,8 +42,9 @@ def training_mode(model: TNet, section: FreezeSection) -> None:
 
 def _first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
     """Parameters of the stem and the first `count` stages, by timm's own division of its models."""
-    if hasattr(body, "group_matcher"):
-        groups = group_parameters(body, body.group_matcher(coarse=True), return_values=False)
+    matcher = getattr(body, "group_matcher", None)
+    if callable(matcher):
+        groups = group_parameters(body, matcher(coarse=True), return_values=False)
     else:  # BagNet-77: its parts in order
         groups = {}
         for name, _ in body.named_parameters():

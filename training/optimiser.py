@@ -25,7 +25,7 @@ class KerasAdam(torch.optim.Adam):
         for group in self.param_groups:
             group["keras_eps"] = eps
 
-    def step(self, closure: Callable[[], float] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
         for group in self.param_groups:
             taken = next((int(self.state[p]["step"]) for p in group["params"] if self.state.get(p)), 0)
             group["eps"] = group["keras_eps"] / math.sqrt(1 - group["betas"][1] ** (taken + 1))

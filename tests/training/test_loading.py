@@ -79,8 +79,7 @@ class Broken(Colours):
 def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
     loader = training_loader(recipe(data=DataSection(workers=workers)), Broken(), start=0, stop=4)
     with pytest.raises(TNetError) as caught:
-        for batch in loader:
-            unpack(batch)
+        list(map(unpack, loader))
     assert str(caught.value) == "The image 'x/7.png' cannot be read."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -75,9 +76,9 @@ def test_cosine_schedule_rises_then_falls_to_its_end() -> None:
     section = OptimSection(schedule="cosine", warmup=0.1, final=0.05)
     factors = [rate_factor(section, step, 1000) for step in range(1000)]
     assert factors[0] == pytest.approx(1 / 101)
-    assert all(b > a for a, b in zip(factors[:100], factors[1:101], strict=True))
+    assert all(b > a for a, b in itertools.pairwise(factors[:101]))
     assert factors[100] == pytest.approx(1.0)
-    assert all(b < a for a, b in zip(factors[100:], factors[101:], strict=False))
+    assert all(b < a for a, b in itertools.pairwise(factors[100:]))
     assert factors[-1] == pytest.approx(0.05, abs=1e-4)
     assert factors[550] == pytest.approx(0.05 + 0.95 / 2)
 

@@ -24,10 +24,17 @@ class Sample:
 class ImageDataset(Protocol):
     """A finite, indexable split. The same index always gives the same sample."""
 
-    name: str  # of the data set: "CUB-200-2011"
-    split: str
-    class_names: tuple[str, ...]
-    labels: Sequence[int]  # of all samples, without decoding one
+    @property
+    def name(self) -> str: ...  # of the data set: "CUB-200-2011"
+
+    @property
+    def split(self) -> str: ...
+
+    @property
+    def class_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def labels(self) -> Sequence[int]: ...  # of all samples, without decoding one
 
     def __len__(self) -> int: ...
 
