@@ -69,6 +69,7 @@ class Engine:
         self._began = time.monotonic()
         self.recipe, self.out, self._minutes, self._quiet = recipe, out, minutes, quiet
         self.accelerator = Accelerator(
+            cpu=not torch.cuda.is_available(),
             mixed_precision=recipe.precision,
             gradient_accumulation_steps=recipe.accumulate,
             step_scheduler_with_optimizer=False,
@@ -311,6 +312,7 @@ class Engine:
             "steps": self.step,
             "epochs": round(self.step / self.per_epoch, 3),
             "training_hours": round(self._seconds() / 3600, 3),
+            "processes": self.accelerator.num_processes,
         }
         return write_checkpoint(self.out, self.measured, self.recipe, self.data.class_names, details)
 

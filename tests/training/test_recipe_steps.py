@@ -20,6 +20,7 @@ SMALL = [
     "data.cache=null",
     "validation_images=1",
     "init.weights=random",
+    "init.tag=null",
 ]
 RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
 

@@ -16,6 +16,9 @@ import tnet_core as tn
 from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
 from training.run_state import states
 
+# Despite its name, this flag is what makes the launcher start several processes, also without a GPU.
+TWO = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -57,8 +60,9 @@ def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_pat
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=3, freeze={"batch_norm": True})
     arguments = ["training.train", str(recipe), f"data.root={data}", "--out"]
     assert run_module(*arguments, str(tmp_path / "one")).returncode == 0
-    done = run_module(*arguments, str(tmp_path / "two"), launch=["--cpu", "--num_processes", "2"])
+    done = run_module(*arguments, str(tmp_path / "two"), launch=TWO)
     assert done.returncode == 0, done.stderr
+    assert [tn.load(tmp_path / run / "checkpoint").card.provenance["processes"] for run in ("one", "two")] == [1, 2]
     for one, two in zip(metrics(tmp_path / "one"), metrics(tmp_path / "two"), strict=True):
         for name in ("loss", "joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "reward", "baseline"):
             assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-5), name
@@ -67,10 +71,11 @@ def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_pat
 
 def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_process(data: Path, tmp_path: Path) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2, ema=0.9, loss={"contrastive": 1.0}, accumulate=1)
-    launch = ["--cpu", "--num_processes", "2"]
-    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"), launch=launch)
+    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"), launch=TWO)
     assert done.returncode == 0, done.stderr
-    assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
+    model = tn.load(tmp_path / "run" / "checkpoint")
+    assert model.class_names[0] == "amber"
+    assert model.card.provenance["processes"] == 2
     assert metrics(tmp_path / "run")[-1]["contrastive"] > 0
 
 
