@@ -68,6 +68,7 @@ class DataSection:
 class AugmentSection:
     min_area: float = 0.85  # random crop: least share of the image's area
     aspect: tuple[float, float] = (0.5, 2.0)  # and its aspect ratio (width / height)
+    cover_boxes: bool = False  # and it shows a tenth of some annotated box (ImageNet, fMoW)
     interpolation: Literal["random", "bilinear", "area"] = "random"  # random: one of the 8 official methods
     flip: bool = True
     colour: bool = False  # photometric distortion (ImageNet, fMoW)

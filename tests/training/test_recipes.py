@@ -109,6 +109,7 @@ def test_augmentation_is_that_of_the_paper(name: str) -> None:
     assert (augment.min_area, augment.aspect, augment.interpolation, augment.flip) == (0.85, (0.5, 2.0), "random", True)
     birds = name in BIRDS
     assert (augment.colour, augment.translate, augment.rotate) == ((False, 0.1, 20) if birds else (True, 0, 0))
+    assert augment.cover_boxes == (not birds)  # bird images count as one box
 
 
 @pytest.mark.parametrize("name", BIRDS)

@@ -31,7 +31,8 @@ class Augment:
         """(3, S, S) float32; in [-1, 1], or a little beyond where a kernel overshoots."""
         section, size = self.section, self.size
         height, width = sample.image.shape[:2]
-        y, x, h, w = random_crop(height, width, sample.boxes, generator, section.min_area, section.aspect)
+        boxes = sample.boxes if section.cover_boxes else sample.boxes[:0]
+        y, x, h, w = random_crop(height, width, boxes, generator, section.min_area, section.aspect)
         method = self.methods[int(generator.integers(len(self.methods)))]
         mirror = section.flip and bool(generator.random() < 0.5)
         planes = resized(sample.image[y : y + h, x : x + w], size, method, mirror=mirror)

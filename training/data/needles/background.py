@@ -107,11 +107,8 @@ def _paths(generator: np.random.Generator, canvas: np.ndarray, count: int) -> No
 def _specks(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
     """Dots, ticks and small circles, well below the size of a glyph."""
     side = canvas.shape[0]
-    low, high = (0, 0, 0, 0, 20, 2, 0, 0), (side * 16, side * 16, 359, 70, 95, 7, 2, TURN - 1)
-    for x, y, hue, saturation, value, extent, kind, angle in generator.integers(
-        low, high, (count, 8), endpoint=True
-    ).tolist():
-        tone = colour(hue, saturation, value)
+    low, high = (0, 0, 30, 30, 30, 2, 0, 0), (side * 16, side * 16, 235, 235, 235, 7, 2, TURN - 1)
+    for x, y, *tone, extent, kind, angle in generator.integers(low, high, (count, 8), endpoint=True).tolist():
         size = side * 16 * extent // 896
         if kind == 0:
             cv2.circle(canvas, (x, y), size, tone, -1, cv2.LINE_AA, shift=4)

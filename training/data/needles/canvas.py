@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from training.data.needles.background import background, grain
-from training.data.needles.marks import Mark, draw_strokes, largest_pebble, reach_of, sample_mark
+from training.data.needles.marks import Mark, draw_strokes, largest_pebble, reach_of, sample_marks
 from training.data.needles.streams import between
 from training.data.needles.symbols import meaningless, symbol
 from training.recipe import NeedlesSection
@@ -36,7 +36,7 @@ def draw_canvas(
     """All random numbers come from `generator`, in an order that is the same for every label."""
     image = background(generator, section.canvas, section.clutter)
     pale = [True] * (section.needles + section.decoys) + [False] * section.distractors
-    marks = place([sample_mark(generator, section.glyph, p) for p in pale], section.canvas, generator)
+    marks = place(sample_marks(generator, section.glyph, pale), section.canvas, generator)
     needles, others = marks[: section.needles], marks[section.needles :]
     for mark in others:
         draw_strokes(image, mark, meaningless(generator))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,14 +10,20 @@ import cv2
 import numpy as np
 
 from training.data.needles.background import colour
-from training.data.needles.streams import ONE, TURN, between, cosine, sine, sine_table
-from training.data.needles.symbols import Drawing, thickness
+from training.data.needles.streams import ONE, TURN, cosine, sine, sine_table
+from training.data.needles.symbols import Drawing
 
-PEBBLE = 1.45  # mean diameter of a pebble, in glyph sides
-LARGEST_PERCENT = 115  # random scale of a mark
-_SMALLEST_PERCENT = 87
-_FINE = 4  # marks are drawn this many times larger and averaged down, so that edges are smooth
+PEBBLE = 145  # diameter of a pebble in percent of the glyph's side
+_SMALLEST, _LARGEST = 87, 115  # random scale of a mark in percent
+_FINE = 2  # marks are drawn this many times larger and averaged down, for strokes of fractional width
 _RIM = 48  # points on a pebble's outline
+_BUMPS = np.array([2, 3, 4])  # periods of the waves that make it uneven
+
+Colour = tuple[int, int, int]
+
+# Hue in degrees, saturation and value in percent: lowest and highest of a pebble, then of the ink on it.
+_PALE = ((25, 8, 84, 0, 30, 12), (62, 42, 98, 359, 90, 36))
+_DARK = ((0, 45, 18, 0, 10, 75), (359, 80, 42, 359, 45, 95))
 
 
 @dataclass(frozen=True)
@@ -25,16 +32,16 @@ class Mark:
 
     x: int  # centre
     y: int
-    pebble: int  # radius of the pebble
-    matrix: np.ndarray  # (2, 2) int64, fixed point: drawing units to 1/1000 of half a glyph side
     glyph: int  # side of the glyph
-    rim: np.ndarray  # (points,) int64: outline as 1/1000 of the radius
-    ground: tuple[int, int, int]  # colours
-    ink: tuple[int, int, int]
+    pebble: int  # radius of the pebble
+    matrix: np.ndarray  # (2, 2) int64, fixed point: turns, shears and stretches the drawing
+    rim: np.ndarray  # (_RIM,) int64: the outline in 1/1000 of the radius
+    ground: Colour
+    ink: Colour
 
     @property
     def reach(self) -> int:
-        """Radius of the square patch the mark is drawn in, shadow included."""
+        """Half the side of the square patch the mark is drawn in, shadow included."""
         return reach_of(self.pebble)
 
     @property
@@ -49,21 +56,29 @@ def reach_of(pebble: int) -> int:
 
 def largest_pebble(glyph: int) -> int:
     """No pebble under a glyph of this mean side has a larger radius."""
-    return max(round(max(glyph * LARGEST_PERCENT // 100, 4) * PEBBLE / 2), 3)
+    return _radius(glyph * _LARGEST // 100)
 
 
-def sample_mark(generator: np.random.Generator, glyph: int, pale: bool) -> Mark:
-    """A random mark at the origin; `place` finds it a position."""
-    percent = between(generator, _SMALLEST_PERCENT, LARGEST_PERCENT)
-    side = max(glyph * percent // 100, 4)
-    angle, shear = between(generator, -TURN // 20, TURN // 20), between(generator, -12, 12)
-    across, along = between(generator, 88, 112), between(generator, 88, 112)
-    # Scale, then shear, then turn; all in percent or fixed point.
-    c, s = cosine(angle), sine(angle)
-    matrix = np.array([[c * across, (c * shear - s * along)], [s * across, (s * shear + c * along)]], np.int64) // 100
-    rim = 930 + sum((70 * _wave(generator, bumps) // (bumps * ONE) for bumps in (2, 3, 4)), np.zeros(_RIM, np.int64))
-    ground, ink = _pale_colours(generator) if pale else _dark_colours(generator)
-    return Mark(0, 0, max(round(side * PEBBLE / 2), 3), matrix, side, rim, ground, ink)
+def _radius(glyph: int) -> int:
+    return max(glyph * PEBBLE // 200, 3)
+
+
+def sample_marks(generator: np.random.Generator, glyph: int, pale: Sequence[bool]) -> list[Mark]:
+    """Random marks, all at the origin, with pale or dark pebbles."""
+    count = len(pale)
+    low, high = (_SMALLEST, -TURN // 20, -12, 88, 88), (_LARGEST, TURN // 20, 12, 112, 112)
+    shapes = generator.integers(low, high, (count, 5), endpoint=True).tolist()
+    starts = generator.integers(0, TURN, (count, len(_BUMPS), 1))
+    waves = sine_table()[(starts + _BUMPS[:, None] * TURN * np.arange(_RIM) // _RIM) % TURN]  # (count, bumps, _RIM)
+    rims = 930 + (70 * waves // (_BUMPS[:, None] * ONE)).sum(1)
+    marks = []
+    for is_pale, (percent, angle, shear, across, along), rim in zip(pale, shapes, rims, strict=True):
+        side = glyph * percent // 100
+        c, s = cosine(angle), sine(angle)
+        matrix = np.array([[c * across, c * shear - s * along], [s * across, s * shear + c * along]], np.int64) // 100
+        tones = generator.integers(*(_PALE if is_pale else _DARK), endpoint=True).tolist()
+        marks.append(Mark(0, 0, side, _radius(side), matrix, rim, colour(*tones[:3]), colour(*tones[3:])))
+    return marks
 
 
 def draw_strokes(canvas: np.ndarray, mark: Mark, drawing: Drawing) -> None:
@@ -71,8 +86,8 @@ def draw_strokes(canvas: np.ndarray, mark: Mark, drawing: Drawing) -> None:
     size = 2 * mark.reach * _FINE
     mask = np.zeros((size, size), np.uint8)
     half = mark.glyph * _FINE * 8  # half a side in 1/16 of a fine pixel
-    lines = [((line @ mark.matrix.T) * half // (1000 * ONE) + size * 8).astype(np.int32) for line in drawing]
-    cv2.polylines(mask, lines, False, 255, max(thickness(drawing) * half // 16_000, 1), cv2.LINE_8, shift=4)
+    lines = [((line @ mark.matrix.T) * half // (1000 * ONE) + size * 8).astype(np.int32) for line in drawing.lines]
+    cv2.polylines(mask, lines, False, 255, max((drawing.width * half + 8_000) // 16_000, 1), cv2.LINE_AA, shift=4)
     draw(canvas, mark, _averaged(mask))
 
 
@@ -84,14 +99,13 @@ def draw(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
     radii = mark.pebble * _FINE * 16 * mark.rim // 1000
     outline = (radii[:, None] * _circle() // ONE + size * 8).astype(np.int32)
     fine = np.zeros((size, size), np.uint8)
-    cv2.fillPoly(fine, [outline], 255, cv2.LINE_8, shift=4)
+    cv2.fillPoly(fine, [outline], 255, cv2.LINE_AA, shift=4)
     pebble = _averaged(fine)
     width = max(mark.pebble // 4, 1) | 1
     drop = max(mark.pebble // 9, 1)
-    shadow = np.roll(cv2.blur(pebble, (width, width)), (drop, drop), (0, 1)) >> 1
-    _blend(patch, shadow, (8, 8, 12))
-    _blend(patch, pebble, mark.ground)
-    _blend(patch, cv2.min(ink, pebble), mark.ink)
+    shadow = np.zeros_like(pebble)
+    shadow[drop:, drop:] = cv2.blur(pebble, (width, width))[:-drop, :-drop] >> 1
+    _compose(patch, shadow, pebble, cv2.min(ink, pebble), mark)
 
 
 @lru_cache(maxsize=1)
@@ -101,35 +115,20 @@ def _circle() -> np.ndarray:
     return np.array([(cosine(a), sine(a)) for a in angles], np.int64)
 
 
-def _wave(generator: np.random.Generator, bumps: int) -> np.ndarray:
-    """(_RIM,) int64: a sine with `bumps` periods at a random angle, fixed point."""
-    start = between(generator, 0, TURN - 1)
-    return sine_table()[(start + bumps * TURN * np.arange(_RIM) // _RIM) % TURN]
-
-
 def _averaged(fine: np.ndarray) -> np.ndarray:
     side = fine.shape[0] // _FINE
     return cv2.resize(fine, (side, side), interpolation=cv2.INTER_AREA)
 
 
-def _blend(patch: np.ndarray, coverage: np.ndarray, tone: tuple[int, int, int]) -> None:
-    """patch * (1 - coverage) + tone * coverage, rounded; sums stay below 2 ** 16."""
-    share = coverage.astype(np.uint16)[:, :, None]
-    mixed = patch * (255 - share)
-    mixed += np.array(tone, np.uint16) * share
-    mixed += 128
-    mixed += mixed >> 8
-    mixed >>= 8
-    patch[:] = mixed
-
-
-def _pale_colours(generator: np.random.Generator) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """A light warm pebble and dark ink of any hue."""
-    ground = colour(between(generator, 25, 62), between(generator, 8, 42), between(generator, 84, 98))
-    return ground, colour(between(generator, 0, 359), between(generator, 30, 90), between(generator, 12, 36))
-
-
-def _dark_colours(generator: np.random.Generator) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """A deep pebble of any hue and light ink."""
-    ground = colour(between(generator, 0, 359), between(generator, 45, 80), between(generator, 18, 42))
-    return ground, colour(between(generator, 0, 359), between(generator, 10, 45), between(generator, 75, 95))
+def _compose(patch: np.ndarray, shadow: np.ndarray, pebble: np.ndarray, ink: np.ndarray, mark: Mark) -> None:
+    """Lay shadow, pebble and ink over the patch, in place; coverages in 1/255, sums stay below 2 ** 16."""
+    inked = ink.astype(np.uint16)
+    bare = pebble - inked
+    keep = (255 - shadow.astype(np.uint16)) * (255 - pebble.astype(np.uint16)) // 255
+    for channel, (ground, tone) in enumerate(zip(mark.ground, mark.ink, strict=True)):
+        mixed = patch[:, :, channel] * keep
+        mixed += bare * np.uint16(ground)
+        mixed += inked * np.uint16(tone)
+        mixed += 128
+        mixed += mixed >> 8
+        patch[:, :, channel] = mixed >> 8
