@@ -7,18 +7,16 @@ continues to the same result as an uninterrupted run.
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration
 
 import tnet_core as tn
+from tnet_core.checkpoints.files import reason
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
 from training.data import check_classes, open_split
@@ -32,9 +30,18 @@ from training.metrics import Averages, Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.recipe import Recipe
 from training.recipe_file import to_mapping
-from training.run_folder import prepare_folder, refuse_changes, write_checkpoint, write_recipe
+from training.run_folder import (
+    CHECKPOINT_FOLDER,
+    check_folder,
+    fingerprint,
+    make_folder,
+    refuse_changes,
+    write_checkpoint,
+    write_recipe,
+)
 from training.run_state import RunState, load_state, optimiser_tensors, part, restore_optimiser, save_state
 from training.running_accuracy import batch_accuracy
+from training.stopping import Stopping
 from training.warmstart import warm_start
 
 _LOG_EVERY = 10  # steps between records
@@ -66,8 +73,11 @@ class Engine:
         quiet: bool,
         open_data: Callable[[str], ImageDataset] | None = None,
     ) -> None:
-        self._began = time.monotonic()
-        self.recipe, self.out, self._minutes, self._quiet = recipe, out, minutes, quiet
+        self.stopping = Stopping(minutes)
+        self.recipe, self.out, self._quiet = recipe, out, quiet
+        if recipe.precision == "fp16" and not torch.cuda.is_available():
+            raise TNetError("'precision' is fp16, which needs a GPU; use bf16 or no.")
+        check_folder(out, resume=resume)
         self.accelerator = Accelerator(
             cpu=not torch.cuda.is_available(),
             mixed_precision=recipe.precision,
@@ -81,9 +91,6 @@ class Engine:
         self.data, self.validation = opener("train"), opener("validation")
         for split in (self.data, self.validation):
             check_classes(split, recipe.config)
-        if self.accelerator.is_main_process:
-            prepare_folder(out, resume=resume)
-        self.accelerator.wait_for_everyone()
         self.per_epoch = len(self.data) // recipe.batch_size
         if self.per_epoch == 0:
             raise TNetError(
@@ -91,7 +98,13 @@ class Engine:
                 "make batch_size smaller."
             )
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
-        self._build(load_state(out) if resume else None)
+        self.metrics: Metrics | None = None
+        self._values: list[torch.Tensor] = []  # of the parts of the current step
+        self._norm = 0.0  # of the last step's gradient
+        self._validation_seconds = 0.0
+        state = load_state(out) if resume else None
+        self._anew = resume and state is None
+        self._build(state)
 
     def _check_processes(self) -> None:
         parts = self.recipe.accumulate * self.accelerator.num_processes
@@ -104,60 +117,64 @@ class Engine:
     def _build(self, state: RunState | None) -> None:
         recipe = self.recipe
         model = tn.build(recipe.config, seed=recipe.seed, device="cpu")
-        if state is None:
-            self.origin = warm_start(model, recipe.init)
-        else:
-            refuse_changes(recipe, state.numbers["recipe"])
-            self.origin = state.numbers["origin"]
-            model.load_state_dict(part(state.tensors, "model."))
+        self.origin = warm_start(model, recipe.init) if state is None else ""
         freeze(model, recipe.freeze)
         if recipe.channels_last:
             model.to(memory_format=torch.channels_last)
-        model.to(self.accelerator.device)
-        self.model: TNet = model
+        self.model: TNet = model.to(self.accelerator.device)
         self.average = WeightAverage(model, recipe.ema) if recipe.ema else None
         self._optimiser = make_optimiser(model, recipe.optim)
-        self.step = 0
+        self.step, self._saved_step = 0, -1
         self._spent = 0.0  # seconds of earlier sittings
         if state is not None:
-            self.step, self._spent = state.step, float(state.numbers["seconds"])
-            restore_optimiser(self._optimiser, state.tensors)
-            if self.average is not None:
-                self.average.model.load_state_dict(part(state.tensors, "average."))
+            try:
+                self._restore(state)
+            except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+                if isinstance(error, TNetError):
+                    raise
+                raise TNetError(f"The saved state in '{self.out}' is damaged ({reason(error)}); remove it.") from None
         loader = training_loader(recipe, self.data, self.step * recipe.accumulate, self.steps * recipe.accumulate)
         self.learner = Learner(model, recipe)
         self.wrapped, self.optimiser, self.loader = self.accelerator.prepare(self.learner, self._optimiser, loader)
         if state is not None and self.accelerator.scaler is not None and state.numbers.get("scaler"):
             self.accelerator.scaler.load_state_dict(state.numbers["scaler"])
 
+    def _restore(self, state: RunState) -> None:
+        refuse_changes(self.recipe, fingerprint(self.data), state.numbers)
+        self.origin, self._spent = state.numbers["origin"], float(state.numbers["seconds"])
+        self.model.load_state_dict(part(state.tensors, "model."))
+        if self.average is not None:
+            self.average.model.load_state_dict(part(state.tensors, "average."))
+        restore_optimiser(self._optimiser, state.tensors)
+        self.step = self._saved_step = state.step
+
     # The loop ----------------------------------------------------------------------------------
 
     def run(self) -> Path:
-        main = self.accelerator.is_main_process
-        if main:
+        if self.accelerator.is_main_process:
+            make_folder(self.out)
             write_recipe(self.out, self.recipe)
-        self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet) if main else None
-        self._stop_asked = False
-        self._validation_seconds = 0.0
+            self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
+            if self._anew:
+                self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")
         self._saved_at = time.monotonic()
-        previous = signal.signal(signal.SIGTERM, self._ask_to_stop) if main else None
         try:
-            finished = self._loop()
-            return self._conclude(finished)
+            with self.stopping:
+                return self._conclude(self._loop())
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise TNetError(
+                "A process that loads images died, perhaps for lack of memory; try data.workers=0 or fewer."
+            ) from None
         finally:
-            if previous is not None:
-                signal.signal(signal.SIGTERM, previous)
             if self.metrics is not None:
                 self.metrics.close()
-
-    def _ask_to_stop(self, _: int, __: FrameType | None) -> None:
-        self._stop_asked = True
 
     def _loop(self) -> bool:
         """True when the last step was done, False when time was up or somebody asked to stop."""
         training_mode(self.model, self.recipe.freeze)
-        averages, window = Averages(), time.monotonic()
-        self._values: list[torch.Tensor] = []
+        averages, window, since = Averages(), time.monotonic(), self.step
         for batch in self.loader:
             images, labels = unpack(batch)
             if self.recipe.channels_last:
@@ -167,15 +184,11 @@ class Engine:
             self.step += 1
             values, stop = self._shared_values()
             averages.add(values)
-            if not math.isfinite(values["loss"]):
-                raise TNetError(
-                    f"The loss is not a number any more at step {self.step}; what was saved before is kept in "
-                    f"'{self.out}'. A smaller learning rate may help."
-                )
+            self._refuse_nonsense(values["loss"])
             if self.step % _LOG_EVERY == 0 or self.step == self.steps:
                 now = time.monotonic()
-                self._log(averages.take(), labels, now - window)
-                window = now
+                self._log(averages.take(), labels, (self.step - since) / max(now - window, 1e-9))
+                window, since = now, self.step
             if self.metrics is not None:
                 self.metrics.advance()
             if self.step == self.steps:
@@ -183,9 +196,9 @@ class Engine:
             if stop:
                 return False
             if self._validation_due():
+                self._save()  # first: what goes wrong in a validation must not cost what was learned
                 self._validate()
-                self._save()
-                window = time.monotonic()
+                window, since = time.monotonic(), self.step
             elif time.monotonic() - self._saved_at > 60 * self.recipe.save_minutes:
                 self._save()
         return True
@@ -196,17 +209,29 @@ class Engine:
         set_rates(self._optimiser, rate_factor(self.recipe.optim, self.step, self.steps))
         with self.accelerator.accumulate(self.wrapped):
             found = self.wrapped(images, labels)
-            self._values.append(
-                torch.stack([found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)])
-            )
+            logged = [found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)]
+            self._values.append(torch.stack(logged))
             self.accelerator.backward(found["loss"])
-            if self.accelerator.sync_gradients and self.recipe.optim.clip_norm is not None:
-                self.accelerator.clip_grad_norm_(self.learner.parameters(), self.recipe.optim.clip_norm)
-            # A step on a loss that is not a number would spoil the weights that are still good.
-            if math.isfinite(float(found["loss"].detach())):
+            complete = bool(self.accelerator.sync_gradients)
+            if complete:
+                limit = self.recipe.optim.clip_norm or math.inf
+                self._norm = float(self.accelerator.clip_grad_norm_(self.learner.parameters(), limit))
+            # Gradients that are not numbers would spoil weights that are still good. In half
+            # precision they are expected now and then, and the loss scaler leaves the step out.
+            if self.accelerator.scaler is not None or math.isfinite(self._norm):
                 self.optimiser.step()
             self.optimiser.zero_grad()
-        return bool(self.accelerator.sync_gradients)
+        return complete
+
+    def _refuse_nonsense(self, loss: float) -> None:
+        scaled = self.accelerator.scaler is not None
+        if math.isfinite(loss) and (scaled or math.isfinite(self._norm)):
+            return
+        what = "gradient" if math.isfinite(loss) else "loss"
+        kept = f"what was saved before is kept in '{self.out}'" if self._saved_step > 0 else "nothing was saved yet"
+        raise TNetError(
+            f"The {what} is not a number any more at step {self.step}; {kept}. A smaller learning rate may help."
+        )
 
     def _seed_of_part(self) -> int:
         """Dropout and exploration: another draw for every part of every step on every process."""
@@ -217,7 +242,7 @@ class Engine:
         """Means over parts and processes, the new reward baseline, and whether to stop."""
         mean = torch.stack(self._values).mean(0)
         self._values = []
-        stop = mean.new_tensor([float(self._must_stop())])
+        stop = mean.new_tensor([float(self.stopping.due())])
         total = self.accelerator.reduce(torch.cat([mean, stop]), "mean")
         if hasattr(self.model, "reward_baseline") and bool(torch.isfinite(total[1])):
             self.model.reward_baseline.copy_(total[1])
@@ -226,43 +251,32 @@ class Engine:
         names = ("loss", "baseline", *LOGGED)
         return dict(zip(names, total[:-1].tolist(), strict=True)), bool(total[-1] > 0)
 
-    def _must_stop(self) -> bool:
-        if self._stop_asked:
-            return True
-        if self._minutes is None:
-            return False
-        reserve = 1.2 * self._validation_seconds + 5  # what follows the last step
-        return time.monotonic() - self._began + reserve > 60 * self._minutes
-
-    # What is written ---------------------------------------------------------------------------
+    # What is measured and written --------------------------------------------------------------
 
     @property
     def measured(self) -> TNet:
         """The model that gets measured and saved."""
         return self.model if self.average is None else self.average.model
 
-    def _log(self, values: dict[str, float], labels: torch.Tensor, seconds: float) -> None:
+    def _log(self, values: dict[str, float], labels: torch.Tensor, steps_per_second: float) -> None:
+        images = self.recipe.batch_size * steps_per_second
+        self._expect_validation(images)
         if self.metrics is None or self.learner.last is None:
             return
-        images = self.recipe.batch_size * (self.step % _LOG_EVERY or _LOG_EVERY) / max(seconds, 1e-9)
         accuracy = batch_accuracy(self.model, self.learner.last, labels.repeat(self.recipe.loss.samples))
         rates = {f"lr_{group['name']}": group["lr"] for group in self._optimiser.param_groups}
-        record: dict[str, Any] = {"epoch": self.step / self.per_epoch, **values, **rates, "images_per_second": images}
-        record["accuracy"] = {_budget_name(budget): top1 for budget, top1 in accuracy.items()}
-        self.metrics.record("train", self.step, record)
-        self.metrics.show(
-            {
-                "loss": f"{values['loss']:.3f}",
-                "reward": f"{values['reward']:.2f}",
-                "baseline": f"{values['baseline']:.2f}",
-                "acc": "/".join(f"{100 * top1:.0f}" for top1 in accuracy.values()),
-                "img/s": f"{images:.1f}",
-            }
-        )
+        more = {"gradient_norm": self._norm, **rates, "images_per_second": images}
+        self.metrics.training(self.step, self.step / self.per_epoch, values | more, accuracy)
+
+    def _expect_validation(self, images_per_second: float) -> None:
+        """Before one was timed: looking costs about half of learning."""
+        if not self._validation_seconds:
+            count = min(len(self.validation), self.recipe.validation_images or len(self.validation))
+            self.stopping.reserve = 5.0 + 0.5 * count / images_per_second
 
     def _validation_due(self) -> bool:
-        every = round(self.recipe.validate_every * self.per_epoch)
-        return every > 0 and self.step % every == 0
+        every = self.recipe.validate_every
+        return every > 0 and self.step % max(1, round(every * self.per_epoch)) == 0
 
     def _validate(self) -> None:
         began = time.monotonic()
@@ -276,34 +290,33 @@ class Engine:
             workers=self.recipe.data.workers,
         )
         self._validation_seconds = time.monotonic() - began
-        self._validated_at = self.step
+        self.stopping.reserve = 5.0 + 1.2 * self._validation_seconds
         if self.metrics is not None:
-            top1 = {_budget_name(budget): accuracy.top1 for budget, accuracy in curve.items()}
-            top5 = {_budget_name(budget): accuracy.top5 for budget, accuracy in curve.items()}
-            self.metrics.record("validation", self.step, {"top1": top1, "top5": top5})
-            shown = "  ".join(f"{name}: {100 * value:.1f} %" for name, value in top1.items())
-            self.metrics.say(f"epoch {self.step / self.per_epoch:.1f}, validation top-1 by looks  {shown}")
+            self.metrics.validation(self.step, self.step / self.per_epoch, curve)
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
         if self.accelerator.is_main_process:
-            tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-            if self.average is not None:
-                tensors |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
-            tensors |= optimiser_tensors(self._optimiser)
-            scaler = self.accelerator.scaler
-            numbers = {
-                "recipe": to_mapping(self.recipe),
-                "origin": self.origin,
-                "seconds": self._seconds(),
-                "scaler": scaler.state_dict() if scaler is not None else None,
-            }
-            save_state(self.out, RunState(self.step, tensors, numbers))
+            if self._saved_step != self.step:
+                save_state(self.out, self._state())
             self._write_checkpoint()
+        self._saved_step = self.step
         self.accelerator.wait_for_everyone()
 
-    def _seconds(self) -> float:
-        return self._spent + time.monotonic() - self._began
+    def _state(self) -> RunState:
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        if self.average is not None:
+            tensors |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
+        tensors |= optimiser_tensors(self._optimiser)
+        scaler = self.accelerator.scaler
+        numbers = {
+            "recipe": to_mapping(self.recipe),
+            "data": fingerprint(self.data),
+            "origin": self.origin,
+            "seconds": self._spent + self.stopping.seconds,
+            "scaler": scaler.state_dict() if scaler is not None else None,
+        }
+        return RunState(self.step, tensors, numbers)
 
     def _write_checkpoint(self) -> Path:
         details = {
@@ -311,21 +324,20 @@ class Engine:
             "training_set": f"{self.data.name} {self.data.split}, {len(self.data)} images",
             "steps": self.step,
             "epochs": round(self.step / self.per_epoch, 3),
-            "training_hours": round(self._seconds() / 3600, 3),
+            "training_hours": round((self._spent + self.stopping.seconds) / 3600, 3),
             "processes": self.accelerator.num_processes,
         }
         return write_checkpoint(self.out, self.measured, self.recipe, self.data.class_names, details)
 
     def _conclude(self, finished: bool) -> Path:
-        if getattr(self, "_validated_at", None) != self.step and (finished or not self._stop_asked):
-            self._validate()
         self._save()
-        folder = self.out / "checkpoint"
+        known = self.metrics is not None and self.metrics.validated == self.step
+        # All processes must agree, and only the main one knows.
+        skip = self.accelerator.reduce(torch.tensor(float(known or (self.stopping.asked and not finished))), "sum")
+        if not bool(skip > 0):
+            self._validate()
+        folder = self.out / CHECKPOINT_FOLDER
         if self.metrics is not None:
             done = "Finished" if finished else f"Stopped at step {self.step} of {self.steps} (--resume continues)"
             self.metrics.say(f"{done}; checkpoint: {folder}")
         return folder
-
-
-def _budget_name(budget: tuple[int, ...]) -> str:
-    return "+".join(str(k) for k in budget) or "all"

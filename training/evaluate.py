@@ -12,13 +12,14 @@ import torch
 from accelerate import Accelerator
 
 import tnet_core as tn
-from tnet_core.checkpoints.files import EVALUATION_FILE
+from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.errors import TNetError
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
-from training.evaluation.opening import open_data, paper_selector, result_path
+from training.evaluation.opening import open_data, result_path
 from training.evaluation.options import POLICIES, Options
 from training.evaluation.output import Bar, check_place, compact, write_evaluation
+from training.evaluation.paper import Beside, beside
 from training.evaluation.table import table
 from training.published import attention_rows, paper_rows
 
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options, ["python", "-m", "training.evaluate", *given])
     except TNetError as error:
-        print(error, file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # once, not by every process
+            print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Interrupted; nothing was written.", file=sys.stderr)
@@ -48,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     add("data", metavar="DATA", nargs="?", help="a folder of class folders, or a recipe (its validation split)")
     add("--recipe", help="measure on this recipe's validation split; DATA is then its root folder")
     add("--split", help="sub-folder of DATA, or split of the recipe; recorded as the name of the split")
+    add("--split-name", help="what to record as the split of a folder (default: the name of the folder)")
     add("--boxes", metavar="CSV", help="boxes of the objects: file,x,y,w,h,width,height")
     add("--budget", type=_budget, help="most looks per grid: 10, or 4,2 for three levels (default: 10)")
     add("--policies", type=_names, default=POLICIES, help=f"comma-separated, of {', '.join(POLICIES)} (default: all)")
@@ -92,19 +95,19 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         path = result_path(given.checkpoint, given.out)
         check_place(path)
         model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _nothing)
-        data = open_data(given.data, given.recipe, given.split, given.boxes)
+        data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
         dataset = fit_to(model, data.dataset, given.match)
         with Bar(shown=first) as bar:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
         if first:
             content["dataset"]["split"] = data.split
-            selector = paper_selector(model, data.recipe)
-            if selector:
-                content["paper"] = selector
+            paper = beside(model, data.recipe)
+            if paper.selector:
+                content |= {"paper": paper.selector, "paper_same_model": not paper.nearest}
+            _show(content, paper, given.format)  # first: a full disk must not cost the result
             if path.exists():
                 _say(f"'{path}' is replaced.")
             write_evaluation(content, path)
-            _show(content, selector, given.format)
             _say(f"Written to '{path}'.")
     finally:
         if accelerator is not None:
@@ -112,16 +115,20 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     return 0
 
 
-def _show(content: dict[str, Any], selector: str, style: str) -> None:
-    if style == "json":
-        print(compact(content))
-        return
+def _show(content: dict[str, Any], paper: Beside, style: str) -> None:
     try:
-        paper = paper_rows(selector) if selector else {}
+        print(compact(content) if style == "json" else _table(content, paper), flush=True)
+    except OSError as error:  # a closed pipe, or output redirected to a full disk: the file is still to be written
+        _say(f"The result cannot be shown ({reason(error)}).")
+
+
+def _table(content: dict[str, Any], paper: Beside) -> str:
+    try:
+        rows = paper_rows(paper.selector) if paper.selector else {}
     except TNetError as error:
         _say(str(error))
-        paper = {}
-    print(table(content, paper, attention_rows(selector), selector))
+        rows = {}
+    return table(content, rows, attention_rows(paper.selector), paper)
 
 
 def _say(text: str) -> None:

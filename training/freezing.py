@@ -10,8 +10,6 @@ from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
 from training.recipe import FreezeSection
 
-MODULES = ("features", "classifier", "positional", "location", "weighting")
-
 
 def freeze(model: TNet, section: FreezeSection) -> None:
     """Exclude what the recipe names from learning."""

@@ -6,6 +6,7 @@ was loaded before, so a run continues from its step number alone.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -86,9 +87,12 @@ def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return batch["images"], batch["labels"]
 
 
-def _quiet_worker(_: int) -> None:
+def quiet_worker(_: int) -> None:
+    """How a loader process behaves."""
     cv2.setNumThreads(1)  # the processes themselves run in parallel
     torch.set_num_threads(1)
+    # A signal to the whole group must not take the data away from a run that is about to end cleanly.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
@@ -105,7 +109,7 @@ def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int
         batch_sampler=Batches(len(dataset), part, recipe.seed, start, stop),
         num_workers=workers,
         collate_fn=collate,
-        worker_init_fn=_quiet_worker,
+        worker_init_fn=quiet_worker,
         prefetch_factor=4 if workers else None,
         pin_memory=torch.cuda.is_available(),
     )

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
+from training.evaluation.curve import Accuracy
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -40,6 +41,7 @@ class Metrics:
 
     def __init__(self, run: Path, steps: int, done: int, *, quiet: bool) -> None:
         self._path = run / METRICS_FILE
+        self.validated = -1  # step of the last validation
         self._forget_after(done)
         self._board = SummaryWriter(str(run / "tensorboard"), purge_step=done + 1)
         tqdm.monitor_interval = 0  # no watching thread
@@ -51,11 +53,15 @@ class Metrics:
         """Drop records of steps that will be done again, and a line that a kill cut short."""
         if not self._path.exists():
             return
-        kept = [line for line in self._path.read_text().splitlines() if _step_of(line) <= step]
+        lines = self._path.read_text(errors="replace").splitlines()
+        kept = [line for line in lines if _step_of(line) <= step]
+        self.validated = max((_step_of(line) for line in kept if '"kind": "validation"' in line), default=-1)
         write_atomically(self._path, lambda path: path.write_text("".join(f"{line}\n" for line in kept)))
 
     def record(self, kind: str, step: int, values: dict[str, Any]) -> None:
         line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        if kind == "validation":
+            self.validated = step
         try:
             with self._path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -68,11 +74,27 @@ class Metrics:
                 for key, inner in value.items():
                     self._board.add_scalar(f"{kind}/{name}/{key}", inner, step)
 
+    def training(
+        self, step: int, epoch: float, values: dict[str, float], accuracy: dict[tuple[int, ...], float]
+    ) -> None:
+        """Means of the last steps and the accuracy of the last batch at every budget."""
+        named = {budget_name(budget): top1 for budget, top1 in accuracy.items()}
+        self.record("train", step, {"epoch": epoch, **values, "accuracy": named})
+        shown = {"loss": "{loss:.3f}", "reward": "{reward:.2f}", "baseline": "{baseline:.2f}"}
+        line = {name: text.format(**values) for name, text in shown.items()}
+        line["acc"] = "/".join(f"{100 * top1:.0f}" for top1 in accuracy.values())
+        line["img/s"] = f"{values['images_per_second']:.1f}"
+        self._bar.set_postfix(line, refresh=False)
+
+    def validation(self, step: int, epoch: float, curve: dict[tuple[int, ...], Accuracy]) -> None:
+        top1 = {budget_name(budget): accuracy.top1 for budget, accuracy in curve.items()}
+        top5 = {budget_name(budget): accuracy.top5 for budget, accuracy in curve.items()}
+        self.record("validation", step, {"top1": top1, "top5": top5})
+        shown = "  ".join(f"{name}: {100 * value:.1f} %" for name, value in top1.items())
+        self.say(f"epoch {epoch:.1f}, validation top-1 by looks  {shown}")
+
     def advance(self) -> None:
         self._bar.update(1)
-
-    def show(self, values: dict[str, str]) -> None:
-        self._bar.set_postfix(values, refresh=False)
 
     def say(self, text: str) -> None:
         """A line above the bar."""
@@ -82,6 +104,11 @@ class Metrics:
     def close(self) -> None:
         self._bar.close()
         self._board.close()
+
+
+def budget_name(budget: tuple[int, ...]) -> str:
+    """'3', '2+1' for three levels, 'all' for a plain classifier."""
+    return "+".join(str(k) for k in budget) or "all"
 
 
 def _step_of(line: str) -> int:

@@ -40,27 +40,34 @@ def save_state(run: Path, state: RunState) -> Path:
     target = run / f"state-{state.step:09d}"
     temporary = run / f".state-{os.getpid()}.tmp"
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()},
-                  temporary / _TENSORS)  # fmt: skip
-        numbers = {"format": FORMAT, "step": state.step, **state.numbers}
-        (temporary / _NUMBERS).write_text(json.dumps(numbers, indent=1))
-        for path in (temporary / _TENSORS, temporary / _NUMBERS, temporary):
-            _flush(path)
-        if target.exists():  # the same step was saved before, by the run that this one continues
+        _write(temporary, state)
+        if target.exists():
             shutil.rmtree(target)
         temporary.rename(target)
         _flush(run)
-    except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
     except Exception as error:  # safetensors reports a full disk as its own kind of error
-        shutil.rmtree(temporary, ignore_errors=True)
         raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
+    finally:  # also when interrupted from the keyboard
+        shutil.rmtree(temporary, ignore_errors=True)
     for older in states(run)[:-1]:
         shutil.rmtree(older, ignore_errors=True)
     return target
+
+
+def _write(folder: Path, state: RunState) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
+    save_file(tensors, folder / _TENSORS)
+    (folder / _NUMBERS).write_text(json.dumps({"format": FORMAT, "step": state.step, **state.numbers}, indent=1))
+    for path in (folder / _TENSORS, folder / _NUMBERS, folder):
+        _flush(path)
+
+
+def remove_leftovers(run: Path) -> None:
+    """Take away what runs that were killed while saving left behind."""
+    for path in run.glob(".state-*.tmp"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def states(run: Path) -> list[Path]:
@@ -79,13 +86,13 @@ def load_state(run: Path) -> RunState | None:
     try:
         numbers = json.loads(read_bounded(folder / _NUMBERS, 64 << 20))
         tensors = load_file(folder / _TENSORS)
+        if numbers["format"] != FORMAT:
+            raise TNetError(f"The saved state '{folder}' was written by another version and cannot be continued.")
+        return RunState(int(numbers["step"]), tensors, numbers)
     except TNetError:
         raise
     except Exception as error:
         raise TNetError(f"The saved state '{folder}' cannot be read ({reason(error)}); remove it.") from None
-    if numbers.get("format") != FORMAT:
-        raise TNetError(f"The saved state '{folder}' was written by another version and cannot be continued.")
-    return RunState(int(numbers["step"]), tensors, numbers)
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

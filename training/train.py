@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tnet_core.errors import TNetError
+from training.recipe import Recipe
 from training.recipe_file import read_recipe, recipe_names
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     try:
         if options.list:
             print("\n".join(f"{name:24} {read_recipe(name).about}" for name in recipe_names()))
@@ -23,23 +25,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
         recipe = read_recipe(options.recipe, options.overrides)
         out = Path(options.out) if options.out else Path("runs") / recipe.name
-        # Imported here: --help and a misspelt key should not wait for PyTorch.
-        if recipe.policy.target != "none":
-            from training.policy_training import train_policy
-
-            folder = train_policy(recipe, out)
-        else:
-            from training.engine import train
-
-            folder = train(recipe, out, resume=options.resume, minutes=options.minutes)
-        print(folder)
+        print(_train(recipe, out, options))
         return 0
     except TNetError as error:
-        print(error, file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # once, not by every process
+            print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Interrupted; the last saved state is kept, --resume continues from it.", file=sys.stderr)
+        print("Interrupted; a run that had saved a state continues from it with --resume.", file=sys.stderr)
         return 130
+
+
+def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
+    if recipe.policy.target == "none":
+        from training.engine import train
+
+        return train(recipe, out, resume=options.resume, minutes=options.minutes)
+    from training.policy_training import train_policy
+
+    if options.resume or options.minutes is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise TNetError(
+            "A policy learned from a feature bank takes minutes in one process; --resume, --minutes and several "
+            "processes do not apply to it."
+        )
+    return train_policy(recipe, out)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,6 +16,7 @@ from training.evaluation.stream import Batch, Views, collate
 NAMES = ("amber", "blue", "coral", "denim", "ebony", "fawn", "green")
 TWO, THREE = TINY, TINY_3L
 NATIVE = replace(TINY, sampling="native")
+THREE_NATIVE = replace(TINY_3L, sampling="native")
 PLAIN = replace(
     TINY, levels=1, budget=(), location="none", positional="none", weighting=False,
     location_block=None, location_rows=None,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.training.data_files import class_folders, listed_birds, picture, small_cub
 from tnet_core.errors import TNetError
-from training.data import open_split
+from training.data import listing, open_split
 from training.data.cub import readable_names
 from training.recipe import DataSection
 
@@ -104,6 +104,17 @@ def test_nabirds_numbers_classes_as_they_appear(tmp_path: Path) -> None:
         ("classes.txt", "one\n", "line 1, must hold an id"),
         ("classes.txt", "a 001.Bird\n", "'a' is no number"),
         ("bounding_boxes.txt", "1 1 2 3\n", "image 1, must give a box"),
+        (
+            "images.txt",
+            "\n".join(f"{i} ../../secret_{i}.png" for i in range(1, 9)),
+            "not a file in the folder 'images'",
+        ),
+        (
+            "images.txt",
+            "\n".join(f"{i} a/../../../x_{i}.png" for i in range(1, 9)),
+            "not a file in the folder 'images'",
+        ),
+        ("images.txt", "\n".join(f"{i} /etc/x_{i}.png" for i in range(1, 9)), "not a file in the folder 'images'"),
     ],
 )
 def test_damaged_lists_are_named(tmp_path: Path, file: str, text: str | None, word: str) -> None:
@@ -114,6 +125,20 @@ def test_damaged_lists_are_named(tmp_path: Path, file: str, text: str | None, wo
         (tmp_path / file).write_text(text)
     with pytest.raises(TNetError, match=word):
         open_split(section(tmp_path), "train")
+
+
+def test_a_list_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_cub(tmp_path)
+    monkeypatch.setattr(listing, "MAX_LIST_BYTES", 100)
+    with pytest.raises(TNetError, match=r"images\.txt' has \d+ bytes; at most 100"):
+        open_split(section(tmp_path), "train")
+
+
+def test_boxes_that_belong_to_other_images_are_refused(tmp_path: Path) -> None:
+    small_cub(tmp_path)
+    (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nelsewhere/x.png,1,2,3,4,32,24\n")
+    with pytest.raises(TNetError, match="names none of the images"):
+        open_split(section(tmp_path, boxes="boxes.csv"), "train")
 
 
 def test_a_split_that_the_lists_do_not_have_is_refused(tmp_path: Path) -> None:

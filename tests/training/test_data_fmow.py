@@ -11,7 +11,7 @@ import pytest
 from tests.training.data_files import fmow_image
 from tnet_core.errors import TNetError
 from training.data import open_split
-from training.data.fmow import CLASSES
+from training.data.fmow import CLASSES, MAX_BYTES
 from training.recipe import DataSection
 
 
@@ -96,12 +96,15 @@ def test_boxes_of_an_image_that_was_made_smaller_beforehand_still_fit(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        (None, "cannot be read"),
+        (None, "no file"),
         ("{", "must hold 'bounding_boxes'"),
         ('{"bounding_boxes": 3}', "must hold 'bounding_boxes'"),
         ('{"bounding_boxes": [{"box": [1, 2, 3]}]}', "must hold 'bounding_boxes'"),
         ('{"bounding_boxes": [{"category": "castle", "box": [1, 2, 3, 4]}]}', "'castle', which fMoW does not have"),
         ('{"bounding_boxes": []}', "no box to crop to"),
+        ('{"bounding_boxes": [{"box": [1, 2, 3, 1' + 400 * "0" + "]}]}", "must hold 'bounding_boxes'"),
+        (100_000 * "[", "must hold 'bounding_boxes'"),
+        (" " * (MAX_BYTES + 1), "at most"),
     ],
 )
 def test_a_damaged_annotation_is_named(data: DataSection, text: str | None, word: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import pytest
 from tests.support.models import TINY
 from tests.training.data_files import class_folders, picture, write_picture
 from tnet_core.errors import TNetError
-from training.data import check_classes, open_folder, open_split
+from training.data import boxes, check_classes, listing, open_folder, open_split
 from training.recipe import DataSection
 
 
@@ -122,17 +125,82 @@ def test_any_folder_can_be_measured(tmp_path: Path) -> None:
     class_folders(tmp_path)
     assert open_folder(tmp_path).class_names == ("ant", "bee")
     (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nbee/bee_0.png,8,6,16,12,32,24\n")
-    split = open_folder(tmp_path, class_names=("cat", "bee", "Ant"), boxes=tmp_path / "boxes.csv")
-    assert {split[i].name.partition("/")[0]: split[i].label for i in range(len(split))} == {"ant": 2, "bee": 1}
+    split = open_folder(tmp_path, boxes=tmp_path / "boxes.csv")
     np.testing.assert_allclose(split[4].boxes, [[0.25, 0.25, 0.75, 0.75]])
-    with pytest.raises(TNetError, match=r"'ant'.*none of the model's 2 classes"):
-        open_folder(tmp_path, class_names=("bee", "cat"))
+    (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nwasp/wasp_0.png,8,6,16,12,32,24\n")
+    with pytest.raises(TNetError, match="names none of the images"):
+        open_folder(tmp_path, boxes=tmp_path / "boxes.csv")
 
 
-def test_folders_of_birds_match_the_names_that_are_shown(tmp_path: Path) -> None:
-    class_folders(tmp_path, ("001.Black_footed_Albatross", "007.Parakeet_Auklet"), images=1)
-    split = open_folder(tmp_path, class_names=("Parakeet Auklet", "Black-footed Albatross"))
-    assert tuple(split.labels) == (1, 0)
+def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+    class_folders(tmp_path / "train", images=1)
+    write_picture(tmp_path / "train" / "ant" / "day" / "deep.png", 7)
+    write_picture(tmp_path / "elsewhere" / "far.png", 8)
+    links = {"loop": ".", "up": "..", "root": "../..", "again": "day", "other": "../../elsewhere", "self": "self"}
+    for name, target in links.items():
+        (tmp_path / "train" / "ant" / name).symlink_to(target)
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "train")
+    split = open_split(section(tmp_path), "train")
+    assert [split[i].name for i in range(len(split))] == ["ant/ant_0", "ant/day/deep", "ant/other/far", "bee/bee_0"]
+
+
+def test_a_class_that_is_a_link_upwards_holds_no_images(tmp_path: Path) -> None:
+    class_folders(tmp_path / "train", images=1)
+    (tmp_path / "train" / "all").symlink_to(".")
+    with pytest.raises(TNetError, match="all holds no images"):
+        open_split(section(tmp_path), "train")
+
+
+@pytest.mark.parametrize("closed", ["train", "train/ant", "train/ant/day"])
+def test_a_folder_that_may_not_be_listed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str) -> None:
+    class_folders(tmp_path / "train", images=1)
+    write_picture(tmp_path / "train" / "ant" / "day" / "deep.png", 7)
+    plain = os.scandir
+
+    def guarded(path: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path) == tmp_path / closed:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return plain(path)
+
+    assert len(open_folder(tmp_path / "train")) == 3
+    monkeypatch.setattr(os, "scandir", guarded)
+    for opened in (lambda: open_folder(tmp_path / "train"), lambda: open_split(section(tmp_path), "train")):
+        with pytest.raises(TNetError, match=rf"{closed} cannot be read \(Permission denied\)"):
+            opened()
+
+
+def test_a_folder_that_may_not_be_entered_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class_folders(tmp_path / "train", images=1)
+    plain = os.stat
+
+    def guarded(path: Path, **options: bool) -> os.stat_result:
+        if str(path).startswith(f"{tmp_path}/train/"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return plain(path, **options)
+
+    monkeypatch.setattr(os, "stat", guarded)
+    for opened in (lambda: open_folder(tmp_path / "train"), lambda: open_split(section(tmp_path), "train")):
+        with pytest.raises(TNetError, match=r"train/.* cannot be read \(Permission denied\)"):
+            opened()
+
+
+def test_a_class_list_names_folders_not_paths(tmp_path: Path) -> None:
+    class_folders(tmp_path / "train")
+    (tmp_path / "classes.txt").write_text("../secret\nant\nbee\n")
+    with pytest.raises(TNetError, match=r"'\.\./secret' is a path"):
+        open_split(section(tmp_path), "train")
+
+
+def test_lists_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class_folders(tmp_path / "train")
+    (tmp_path / "classes.txt").write_text("ant\nbee\n" + "\n" * 100)
+    (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nbee/bee_0.png,8,6,16,12,32,24\n")
+    monkeypatch.setattr(boxes, "MAX_BYTES", 30)
+    with pytest.raises(TNetError, match=r"boxes\.csv' has \d+ bytes; at most 30"):
+        open_split(section(tmp_path, boxes="boxes.csv"), "train")
+    monkeypatch.setattr(listing, "MAX_LIST_BYTES", 50)
+    with pytest.raises(TNetError, match=r"classes\.txt' has \d+ bytes; at most 50"):
+        open_split(section(tmp_path), "train")
 
 
 def test_the_number_of_classes_must_be_the_models(tmp_path: Path) -> None:
@@ -212,7 +280,7 @@ def test_a_holdout_that_leaves_nothing_is_refused(tmp_path: Path) -> None:
         ("file,x,y,w,h,width,height\nant/ant_0.png,1,2,3\n", "line 2, must give a box"),
         ("file,x,y,w,h,width,height\nelsewhere/x.png,1,2,3,4,32,24\n", "names none of the images"),
         ("file,x,y,w,h,width,height\nant/ant_0.png,1,2,3,4,32,24\nant/ant_0.png,1,2,3,4,64,48\n", "another image size"),
-        (None, "cannot be read"),
+        (None, "no file"),
     ],
 )
 def test_a_malformed_boxes_file_is_refused_with_its_line(tmp_path: Path, text: str | None, word: str) -> None:

@@ -1,7 +1,8 @@
-"""Reading one image file."""
+"""Reading one image file, and files of images that unpack to too much."""
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 from tests.training.data_files import picture
 from tnet_core.errors import TNetError
 from tnet_core.images.decode import decode_bytes
+from training.data.mnist import MAX_BYTES, read_idx
 from training.data.reading import read_image
 
 
@@ -67,3 +69,16 @@ def test_a_jpeg_that_was_cut_off_is_refused(tmp_path: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(TNetError, match="damaged or cut off"):
         read_image(path)
+
+
+def test_a_small_file_that_unpacks_to_too_much_is_not_held_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(bytes(MAX_BYTES + (1 << 20)), 1))
+    asked = []
+    plain = gzip.GzipFile.read
+    monkeypatch.setattr(gzip.GzipFile, "read", lambda self, size=-1: asked.append(size) or plain(self, size))
+    with pytest.raises(TNetError, match="unpacks to more than 64 MB"):
+        read_idx(path)
+    assert asked == [MAX_BYTES + 1]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import tnet_core as tn
 from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
-from training.data.sample import ImageDataset
+from training.data.sample import ImageDataset, Sample
 from training.engine import Engine, train
 from training.recipe import (
     AugmentSection,
@@ -101,7 +103,7 @@ def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: 
 
 
 def stopping_after_one_step(engine: Engine) -> Path:
-    engine._must_stop = lambda: True  # type: ignore[method-assign]
+    engine.stopping.due = lambda: True  # type: ignore[method-assign]
     return engine.run()
 
 
@@ -143,6 +145,99 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_what_was_good(tmp_p
     assert metrics(tmp_path / "run")[-1]["step"] == 8
 
 
+def test_a_gradient_that_is_not_a_number_never_reaches_the_weights(tmp_path: Path) -> None:
+    made = recipe(epochs=2, save_minutes=0)
+    engine = Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    weight = engine.model.classifier.linear.weight
+    weight.register_hook(lambda gradient: gradient * float("nan") if engine.step == 3 else gradient)
+    with pytest.raises(TNetError, match="gradient is not a number any more at step 4"):
+        engine.run()
+    state = load_state(tmp_path / "run")
+    assert state is not None
+    assert state.step == 3
+    assert all(bool(torch.isfinite(value.float()).all()) for value in state.tensors.values())
+
+
+def test_a_validation_that_fails_costs_nothing_that_was_learned(tmp_path: Path) -> None:
+    class Unreadable(Colours):
+        def __getitem__(self, index: int) -> Sample:
+            raise TNetError("The image 'x.png' cannot be read.")
+
+    def opener(which: str) -> ImageDataset:
+        return Colours() if which == "train" else Unreadable(which)
+
+    with pytest.raises(TNetError, match=r"x\.png"):
+        train(recipe(), tmp_path / "run", quiet=True, open_data=opener)
+    state = load_state(tmp_path / "run")
+    assert state is not None
+    assert state.step == 4
+    assert tn.load(tmp_path / "run" / "checkpoint").class_names == CLASSES
+
+
+def test_resume_never_overwrites_a_checkpoint_of_something_else(tmp_path: Path) -> None:
+    folder = go(recipe(), tmp_path / "run")
+    before = (folder / "model.safetensors").read_bytes()
+    for state in states(tmp_path / "run"):
+        shutil.rmtree(state)
+    with pytest.raises(TNetError, match="no state to continue from"):
+        go(recipe(seed=1), tmp_path / "run", resume=True)
+    assert (folder / "model.safetensors").read_bytes() == before
+
+
+def test_a_run_continues_only_on_its_own_data(tmp_path: Path) -> None:
+    made = recipe(epochs=2)
+    stopping_after_one_step(Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
+
+    def fewer(which: str) -> ImageDataset:
+        return Colours(which, size=28)
+
+    with pytest.raises(TNetError, match=r"other training data \(56 images, now 28\)"):
+        train(made, tmp_path / "run", resume=True, quiet=True, open_data=fewer)
+
+
+@pytest.mark.parametrize("damage", ["[]", "{}", '{"format": 1, "step": 1}', '{"format": 1, "step": 1, "recipe": 3}'])
+def test_a_damaged_state_is_one_sentence(tmp_path: Path, damage: str) -> None:
+    go(recipe(), tmp_path / "run")
+    (states(tmp_path / "run")[0] / "state.json").write_text(damage)
+    with pytest.raises(TNetError, match=r"remove it|cannot be continued"):
+        go(recipe(), tmp_path / "run", resume=True)
+
+
+def test_a_state_that_lacks_a_tensor_is_one_sentence(tmp_path: Path) -> None:
+    go(recipe(), tmp_path / "run")
+    path = states(tmp_path / "run")[0] / "tensors.safetensors"
+    tensors = load_file(path)
+    del tensors["model.classifier.linear.bias"]
+    save_file(tensors, path)
+    with pytest.raises(TNetError, match=r"damaged .*remove it"):
+        go(recipe(), tmp_path / "run", resume=True)
+
+
+def test_what_killed_runs_left_behind_is_swept_away(tmp_path: Path) -> None:
+    leftover = tmp_path / "run" / ".state-4242.tmp"
+    leftover.mkdir(parents=True)
+    (tmp_path / "run" / "metrics.jsonl").write_bytes(b'{"kind": "train", "step": 3}\n\xff\xfe cut')
+    go(recipe(), tmp_path / "run", resume=True)
+    assert not leftover.exists()
+    assert [record["step"] for record in metrics(tmp_path / "run")] == [4]
+
+
+def test_throughput_does_not_count_steps_of_before_a_validation(tmp_path: Path) -> None:
+    engine = Engine(
+        recipe(epochs=3, validate_every=2.25), tmp_path / "run", resume=False, minutes=None, quiet=True,
+        open_data=colours,
+    )  # fmt: skip
+    seen: list[float] = []
+    original = engine._log
+    engine._log = lambda values, labels, rate: (seen.append(rate), original(values, labels, rate))  # type: ignore
+    clock = iter(range(10_000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("training.engine.time.monotonic", lambda: float(next(clock)))
+        engine.run()
+    assert len(seen) == 2  # steps 10 and 12; the validation was after step 9
+    assert all(rate <= 1 for rate in seen)  # every step asks the clock at least once
+
+
 def test_two_runs_are_never_mixed_in_one_folder(tmp_path: Path) -> None:
     go(recipe(), tmp_path / "run")
     with pytest.raises(TNetError, match="already holds a run"):
@@ -152,7 +247,7 @@ def test_two_runs_are_never_mixed_in_one_folder(tmp_path: Path) -> None:
 def test_a_run_continues_only_under_its_own_recipe(tmp_path: Path) -> None:
     made = recipe(epochs=2)
     stopping_after_one_step(Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
-    with pytest.raises(TNetError, match="another 'batch_size' \\(7 instead of 14\\)"):
+    with pytest.raises(TNetError, match=r"another 'batch_size' \(7 instead of 14\)"):
         go(replace(made, batch_size=7), tmp_path / "run", resume=True)
     moved = replace(made, data=replace(made.data, root="elsewhere", workers=1))
     go(moved, tmp_path / "run", resume=True)  # where the data lies does not matter
@@ -163,6 +258,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
     before = (folder / "model.safetensors").read_bytes()
     go(recipe(), tmp_path / "run", resume=True)
     assert (folder / "model.safetensors").read_bytes() == before
+    assert len(metrics(tmp_path / "run", "validation")) == 1
 
 
 def test_a_plain_classifier_trains_too(tmp_path: Path) -> None:
@@ -187,9 +283,31 @@ def test_the_moving_average_is_what_gets_saved(tmp_path: Path) -> None:
     assert not torch.equal(saved[name], engine.model.state_dict()[name])
 
 
-def test_monte_carlo_samples_tile_the_batch(tmp_path: Path) -> None:
-    go(recipe(loss=LossSection(samples=2)), tmp_path / "run")
-    assert metrics(tmp_path / "run")[0]["loss"] > 0
+def test_monte_carlo_samples_scale_the_first_loss(tmp_path: Path) -> None:
+    """M samples are M rows per image, divided by the images: without dropout, M times the loss."""
+    losses = []
+    for samples in (1, 2):
+        go(recipe(batch_size=56, loss=LossSection(samples=samples)), tmp_path / str(samples))
+        losses.append(metrics(tmp_path / str(samples))[0]["loss"])
+    assert losses[1] == pytest.approx(2 * losses[0], rel=1e-4)
+
+
+def test_float16_without_a_gpu_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(TNetError, match="needs a GPU"):
+        go(recipe(precision="fp16"), tmp_path / "run")
+
+
+def test_gradients_are_clipped_before_the_step(tmp_path: Path) -> None:
+    """Adam undoes any scaling of gradients, except where they vanish beside its epsilon."""
+    start = tn.build(recipe().config, seed=0).state_dict()["classifier.linear.weight"]
+    moved = []
+    for clip in (None, 1e-12):
+        optim = OptimSection(lr=1e-3, schedule="constant", clip_norm=clip)
+        folder = go(recipe(optim=optim), tmp_path / str(clip))
+        moved.append(float((tn.load(folder).state_dict()["classifier.linear.weight"] - start).abs().max()))
+        assert metrics(tmp_path / str(clip))[0]["gradient_norm"] > 1e-3  # as it was before clipping
+    assert moved[1] < 0.01 * moved[0]
 
 
 def test_data_with_another_number_of_classes_is_refused(tmp_path: Path) -> None:

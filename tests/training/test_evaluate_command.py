@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -37,6 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         height, width = sample.image.shape[:2]
         boxes.append(f"{folder}/image{index}.png,10,10,40,30,{width},{height}")
     (root / "boxes.csv").write_text("\n".join(boxes) + "\n")
+    (root / "other.csv").write_text(f"{boxes[0]}\nelsewhere/image.png,10,10,40,30,100,100\n")
     return root
 
 
@@ -58,10 +60,12 @@ def test_a_folder_of_class_folders_gives_an_evaluation_beside_the_checkpoint(
     assert [result.top1 for result in found.results] == [entry["top1"] for entry in expected["budgets"]]
     assert (found.dataset, found.split, found.size) == (data.name, "test", 28)
     assert found.raw["attention"]["images_with_boxes"] == 28
-    assert found.raw["paper"] == "cub:TNet-B0"
+    assert found.raw["paper"] == "cub:TNet-B0" and found.raw["paper_same_model"] is False
     assert tn.load(folder).card.evaluation.size == 28  # type: ignore[union-attr]
     shown = capsys.readouterr()
     assert "87.66" in shown.out and "oracle" in shown.out and "evaluation.json" in shown.err
+    # another backbone, so the paper's numbers are for orientation
+    assert "nearest: cub:TNet-B0, nearest model of the paper (another backbone, trained on other images)" in shown.out
     command = found.raw["run"]["command"]
     assert command.startswith("python -m training.evaluate model") and str(data) not in json.dumps(found.raw)
 
@@ -78,6 +82,39 @@ def test_an_earlier_evaluation_is_replaced_with_a_notice_and_out_leaves_it_alone
     printed = json.loads(capsys.readouterr().out)
     assert read_evaluation(folder).size == 14
     assert printed == json.loads((tmp_path / "other.json").read_text()) and printed["dataset"]["size"] == 28
+
+
+def test_a_folder_without_splits_is_recorded_by_its_name_or_as_asked(folder: Path, data: Path) -> None:
+    quick = ["--policies", "learned", "--limit", 7]
+    assert run(folder, data / "test", *quick) == 0
+    assert (read_evaluation(folder).dataset, read_evaluation(folder).split) == ("test", "test")
+    assert run(folder, data / "test", "--split-name", "held out", *quick) == 0
+    assert read_evaluation(folder).split == "held out"
+
+
+def test_what_was_measured_is_shown_even_if_it_cannot_be_written(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 1
+    shown = capsys.readouterr()
+    assert "top-1" in shown.out and "No space left on device" in shown.err.splitlines()[-1]
+    assert not (folder / "evaluation.json").exists()
+
+
+def test_what_was_measured_is_written_even_if_it_cannot_be_shown(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def closed(*_: object) -> int:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(sys.stdout, "write", closed)
+    assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 0
+    assert "cannot be shown (Broken pipe)" in capsys.readouterr().err
+    assert read_evaluation(folder).size == 7
 
 
 def test_a_recipe_names_its_data(folder: Path, data: Path, tmp_path: Path) -> None:
@@ -116,7 +153,14 @@ def test_an_unreadable_image_is_named_or_counted(
         (["{folder}", "{data}/nowhere"], "nowhere"),
         (["{folder}"], "folder of class folders"),
         (["{data}/absent", "{data}/test"], "absent"),
+        (["{folder}", "{data}", "--split", "tset"], "no sub-folder 'tset' (it has test"),
+        (["{folder}", "{data}/test", "--split", "test"], "--split-name test"),
+        (["{folder}", "{data}", "--split", "../{data.name}/test"], "no sub-folder"),
+        (["{folder}", "{data}/nowhere", "--split", "test"], "nowhere"),
+        (["{folder}", "needles-tiny", "--split", "dev"], "'dev'"),
+        (["{folder}", "needles-tiny", "--split-name", "dev"], "--split-name"),
         (["{folder}", "{data}/test", "--boxes", "{data}/no.csv"], "no.csv"),
+        (["{folder}", "{data}/test", "--boxes", "{data}/other.csv"], "names none of the images"),
         (["{folder}", "{data}/test", "--policies", "learned,best"], "best"),
         (["{folder}", "{data}/test", "--out", "{data}/no/such/place.json"], "place.json"),
         (["{folder}", "{data}/test", "--limit", "0"], "limit"),

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
+import socket
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
 
 import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
@@ -68,6 +74,49 @@ def test_modes_come_back_after_an_error_too() -> None:
         validation_curve(model, Broken(), (1,), batch_size=5)
     assert model.training
     model.eval()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
+    with pytest.raises(tn.TNetError) as caught:
+        validation_curve(varied(TWO), OneBroken(14), (1,), batch_size=4, workers=workers)
+    assert str(caught.value) == "'x.jpg' is damaged."
+
+
+def test_an_unreadable_image_of_one_process_ends_all_of_them() -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        port = str(server.getsockname()[1])
+    code = "from tests.training.test_evaluation_curve import one_of_two; one_of_two()"
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+    both |= {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.PIPE, env=os.environ | both | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    said = [process.communicate(timeout=120) for process in started]
+    assert [out.strip() for out, _ in said] == ["0 of 2: 'x.jpg' is damaged.", "1 of 2: 'x.jpg' is damaged."], said
+
+
+class OneBroken(Canvases):
+    """The last image cannot be read: of two processes, the second meets it."""
+
+    def __getitem__(self, index: int) -> Sample:
+        if index == len(self) - 1:
+            raise tn.TNetError("'x.jpg' is damaged.")
+        return super().__getitem__(index)
+
+
+def one_of_two() -> None:
+    """What each process does; it prints the error it meets."""
+    accelerator = Accelerator(cpu=True)
+    try:
+        validation_curve(varied(TWO), OneBroken(6), (1,), batch_size=2, accelerator=accelerator)
+    except tn.TNetError as error:
+        print(f"{accelerator.process_index} of {accelerator.num_processes}: {error}")
+    accelerator.end_training()
 
 
 def test_a_limit_takes_images_from_all_over_the_split() -> None:

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import tnet_core as tn
-from tests.support.evaluation import NATIVE, THREE, TWO, Canvases, batch_of, varied
+from tests.support.evaluation import NATIVE, THREE, THREE_NATIVE, TWO, Canvases, batch_of, varied
+from tests.support.models import BackboneCalls
 from tnet_core.numbers import softmax
 from training.evaluation import options as options_module
 from training.evaluation.collect import Collected, collect
@@ -17,6 +18,7 @@ from training.evaluation.features import grid_boxes, learned, look_at
 from training.evaluation.measure import LOOKS_ONLY
 from training.evaluation.options import Options, plan
 from training.evaluation.oracle import Oracle
+from training.evaluation.rankers import random
 from training.evaluation.tree import Tree
 
 
@@ -139,7 +141,7 @@ def test_with_one_look_per_level_the_oracle_is_the_best_of_all_pairs() -> None:
 def test_where_the_tree_is_too_large_separate_traversals_give_the_same_numbers(
     config: tn.TNetConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ("learned", "centre", "mean", *(() if config is THREE else ("random",)))  # its grids are others there
+    names = ("learned", "centre", "mean", "random")
     whole, _ = measured(config, policies=names)
     monkeypatch.setattr(options_module, "_WHOLE_TREE", 5)
     apart, _ = measured(config, policies=names)
@@ -147,6 +149,45 @@ def test_where_the_tree_is_too_large_separate_traversals_give_the_same_numbers(
     for key, values in whole.results.items():
         if key.startswith(("top1", "top5", "stop/right", "cells", "inner", "area")):
             assert np.allclose(apart.results[key], values, equal_nan=True, atol=1e-6), key
+
+
+def test_random_looks_differ_from_grid_to_grid_and_not_with_the_sampling() -> None:
+    tree, ranker = Tree((3, 2)), random(7, 0)
+    with torch.inference_mode():
+        official = look_at(varied(THREE), batch_of(Canvases(4), THREE), tree, ranker)
+        native = look_at(varied(THREE_NATIVE), batch_of(Canvases(4), THREE_NATIVE), tree, ranker)
+        whole = look_at(varied(THREE), batch_of(Canvases(4), THREE), Tree((9, 9)), ranker)
+    for one, other in zip(official.cells, native.cells, strict=True):
+        assert torch.equal(one, other)
+    assert any(len({tuple(cells) for cells in grids}) > 1 for grids in native.cells[1].tolist())
+    assert torch.equal(official.ranks(ranker), native.ranks(ranker))
+    # the looks that a budget takes of the whole tree are those that were chosen one by one
+    masks = whole.tree.masks(whole.ranks(ranker), [(3, 2)])[:, 0, 1:]
+    for image in range(4):
+        first = official.cells[0][image, 0].tolist()
+        inner = [
+            9 + 9 * a + b for a, cells in zip(first, official.cells[1][image].tolist(), strict=True) for b in cells
+        ]
+        assert masks[image].nonzero().flatten().tolist() == [*first, *inner]
+
+
+def test_the_learned_looks_alone_do_not_need_the_whole_tree() -> None:
+    alone = plan(TWO, Options(budget=1, policies=("learned",)))
+    assert alone.tree.widths == (1,) and not alone.whole
+    assert plan(TWO, Options(budget=1, policies=("learned", "centre"))).tree.widths == (9,)
+    with BackboneCalls(varied(TWO)) as calls:
+        found, _ = measured(TWO, policies=("learned",), budget=1, batch_size=28)
+    assert calls.batches == [28, 28]
+    shared, _ = measured(TWO, policies=("learned", "centre"), budget=1)
+    assert np.array_equal(found.results["top1/learned"], shared.results["top1/learned"])
+
+
+@pytest.mark.parametrize(("config", "budget"), [(TWO, 0), (NATIVE, 0), (THREE, (0, 2)), (THREE, (2, 0))])
+def test_no_looks_at_all_can_be_measured(config: tn.TNetConfig, budget: int | tuple[int, ...]) -> None:
+    found, budgets = measured(config, policies=("learned",), budget=budget)
+    whole, _ = measured(config, policies=("learned", "centre"), budget=budget)
+    assert found.results["top1/learned"].shape[1] == len(budgets)
+    assert np.array_equal(found.results["top1/learned"], whole.results["top1/learned"])
 
 
 def test_a_tree_too_large_for_the_oracle_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -79,6 +80,45 @@ def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_proce
     assert metrics(tmp_path / "run")[-1]["contrastive"] > 0
 
 
+@pytest.mark.parametrize("launch", [(), tuple(TWO)])
+def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Path, launch: tuple[str, ...]) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2000)
+    head = [sys.executable, *(["-m", "accelerate.commands.launch", *launch] if launch else [])]
+    command = [*head, "-m", "training.train", str(recipe), f"data.root={data}", "data.workers=1"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run")], cwd=ROOT, env=quiet_environment(), start_new_session=True,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run" / "metrics.jsonl").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert len(states(tmp_path / "run")) == 1
+    assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
+    if not launch:  # the launcher has words of its own
+        assert process.returncode == 0
+        assert "Traceback" not in said
+
+
+def test_bfloat16_trains(data: Path, tmp_path: Path) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", precision="bf16", loss={"contrastive": 1.0})
+    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert 0 < metrics(tmp_path / "run")[-1]["loss"] < 100
+    kinds = {value.dtype for value in tn.load(tmp_path / "run" / "checkpoint").state_dict().values()}
+    assert kinds <= {torch.float32, torch.int64}  # only the arithmetic is half precision
+
+
+def test_options_and_changes_may_be_mixed(data: Path, tmp_path: Path) -> None:
+    recipe = write_recipe_file(tmp_path / "tiny.yaml")
+    done = run_module("training.train", str(recipe), "--out", str(tmp_path / "run"), f"data.root={data}", "epochs=0.5")
+    assert done.returncode == 0, done.stderr
+    assert metrics(tmp_path / "run")[-1]["step"] == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -89,6 +129,8 @@ def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_proce
         (["{recipe}", "data.root={data}", "--minutes", "-1"], "--minutes"),
         (["{recipe}", "data.root={data}", "model.config.num_classes=9"], "9"),
         ([], "Name a recipe"),
+        (["{recipe}", "data.root={data}", "batch_size=2000"], "fewer than one batch"),
+        (["{recipe}", "data.root={data}", "policy.target=ranking"], "init"),
     ],
 )
 def test_bad_input_is_one_sentence(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from tnet_core.errors import TNetError
 from training.data.augmentation.colour import distorted
 from training.data.augmentation.crop import random_crop
 from training.data.augmentation.geometry import rotated, translated
@@ -18,11 +17,11 @@ from training.recipe import AugmentSection
 class Augment:
     """Crop, resize, flip, colour, shift and turn, in the order of the official code.
 
-    All that is random comes from the generator: the same state gives the same result.
+    All that is random comes from the generator: the same state gives the same result. The section is that of a
+    recipe, whose values `training.recipe_checks` has checked.
     """
 
     def __init__(self, section: AugmentSection, size: int) -> None:
-        _check(section)
         self.section = section
         self.size = size
         self.methods = METHODS if section.interpolation == "random" else (section.interpolation,)
@@ -55,15 +54,3 @@ def to_model_space(planes: np.ndarray) -> np.ndarray:
     planes *= np.float32(2)
     planes -= np.float32(1)
     return planes
-
-
-def _check(section: AugmentSection) -> None:
-    low, high = section.aspect
-    if not 0 < section.min_area <= 1:
-        raise TNetError(f"augment.min_area must lie in (0, 1], not {section.min_area}.")
-    if not 0 < low <= high:
-        raise TNetError(f"augment.aspect must be two positive numbers, the smaller first, not {low} and {high}.")
-    if not 0 <= section.translate <= 1:
-        raise TNetError(f"augment.translate must lie in [0, 1], not {section.translate}.")
-    if not 0 <= section.rotate <= 180:
-        raise TNetError(f"augment.rotate must lie in [0, 180], not {section.rotate}.")

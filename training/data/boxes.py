@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
 
+MAX_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
 COLUMNS = ("file", "x", "y", "w", "h", "width", "height")
 
 
@@ -63,20 +66,17 @@ def read_boxes_csv(path: Path) -> dict[str, Boxes]:
     """
     found: dict[str, Boxes] = {}
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            _check_columns(rows.fieldnames, path)
-            for row in rows:
-                where = f"{path}, line {rows.line_num},"
-                box = checked((row[column] for column in COLUMNS[1:5]), where)
-                frame = _frame(row["width"], row["height"], where)
-                name = key(row["file"] or "")
-                before = found.get(name)
-                if before is not None and before.frame != frame:
-                    raise TNetError(f"{where} gives another image size than an earlier line of the same file.")
-                found[name] = Boxes((*(before.xywh if before else ()), box), frame)
-    except OSError as error:
-        raise TNetError(f"The boxes file {path} cannot be read ({error.strerror or error}).") from None
+        rows = csv.DictReader(io.StringIO(read_bounded(path, MAX_BYTES).decode("utf-8"), newline=""))
+        _check_columns(rows.fieldnames, path)
+        for row in rows:
+            where = f"{path}, line {rows.line_num},"
+            box = checked((row[column] for column in COLUMNS[1:5]), where)
+            frame = _frame(row["width"], row["height"], where)
+            name = key(row["file"] or "")
+            before = found.get(name)
+            if before is not None and before.frame != frame:
+                raise TNetError(f"{where} gives another image size than an earlier line of the same file.")
+            found[name] = Boxes((*(before.xywh if before else ()), box), frame)
     except (UnicodeDecodeError, csv.Error):
         raise TNetError(f"The boxes file {path} is not a CSV file in UTF-8.") from None
     return found

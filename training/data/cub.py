@@ -14,6 +14,7 @@ from tnet_core.errors import TNetError
 from training.data.files import FileDataset
 from training.data.folders import open_class_folders
 from training.data.listed import open_listed
+from training.data.listing import is_file
 from training.data.splits import Which, root_folder
 from training.recipe import DataSection
 
@@ -21,7 +22,7 @@ NAME = "CUB-200-2011"
 
 
 def open_cub(data: DataSection, which: Which) -> FileDataset:
-    if (root_folder(data) / "images.txt").is_file():
+    if is_file(root_folder(data) / "images.txt"):
         return open_listed(
             data,
             which,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,17 @@ def one_per_box(entries: Iterable[Entry]) -> list[Entry]:
             name = entry.name if i == 0 else f"{entry.name}#{i + 1}"
             made.append(dataclasses.replace(entry, name=name, boxes=entry.boxes.single(i)))
     return made
+
+
+def check_boxes_used(
+    file: Path | str, boxes: Mapping[str, Boxes], entries: Iterable[Entry], folder: Path | str
+) -> None:
+    """Refuse a boxes file that belongs to other images."""
+    if not any(entry.boxes.xywh for entry in entries):
+        raise TNetError(
+            f"The boxes file {file} ({len(boxes)} images) names none of the images in {folder}; "
+            "its column 'file' must hold '<class folder>/<file name>'."
+        )
 
 
 def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:

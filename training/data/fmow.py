@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
 from training.data.boxes import Boxes
 from training.data.files import Entry, FileDataset
@@ -28,6 +29,7 @@ _NAMES = """
     water_treatment_facility wind_farm zoo"""
 CLASSES = tuple(_NAMES.split())
 NO_CLASS = "false_detection"  # boxes and folders of nothing; not among the 62 classes
+MAX_BYTES = 16 << 20  # of the annotation of one image
 SUFFIX = "_rgb.jpg"  # the other files are the same places in other bands
 
 
@@ -78,7 +80,7 @@ def _annotations(image: Path, default: str = "") -> Iterator[Annotation]:
     """Class, box in pixels, and width and height of the image they refer to, of every box of a class."""
     path = image.with_suffix(".json")
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_bounded(path, MAX_BYTES))
         boxes = content["bounding_boxes"]
         frame = _frame(content)
         for box in [boxes] if isinstance(boxes, dict) else boxes:
@@ -90,9 +92,7 @@ def _annotations(image: Path, default: str = "") -> Iterator[Annotation]:
                 yield name, (x, y, w, h), frame
     except TNetError:
         raise
-    except OSError as error:
-        raise TNetError(f"The annotation {path} cannot be read ({error.strerror or error}).") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise TNetError(f"The annotation {path} must hold 'bounding_boxes', each with a 'box' of x, y, w, h.") from None
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, key, read_boxes_csv
-from training.data.files import Entry, FileDataset, one_per_box
-from training.data.reading import SUFFIXES
+from training.data.files import Entry, FileDataset, check_boxes_used, one_per_box
+from training.data.listing import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
 from training.data.splits import Which, keep_side, root_folder, split_folder, split_name
 from training.recipe import DataSection
 
@@ -32,7 +31,8 @@ def open_class_folders(
     folders = _class_order(root, folder, data)
     boxes = {} if data.boxes is None else read_boxes_csv(root / data.boxes)
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
-    _check_boxes_used(boxes, entries, data)
+    if data.boxes is not None:
+        check_boxes_used(data.boxes, boxes, entries, root)
     chosen = keep_side(entries, data, which)
     if data.crop_to_box:
         chosen = one_per_box(chosen)
@@ -46,34 +46,24 @@ def open_class_folders(
     )
 
 
-def open_folder(
-    path: Path | str, class_names: Sequence[str] | None = None, boxes: Path | str | None = None
-) -> FileDataset:
-    """Any folder of class folders as one split, for measuring a model.
-
-    `class_names` are the model's, in label order: folders are matched to them by name, whether written as the
-    data set's folders ('001.Black_footed_Albatross') or as the names shown ('Black-footed Albatross').
-    """
+def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:
+    """Any folder of class folders as one split, for measuring a model."""
     folder = Path(path).expanduser()
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
     found = class_folders(folder)
     table = {} if boxes is None else read_boxes_csv(Path(boxes))
-    if class_names is None:
-        listed = read_class_list(folder) or read_class_list(folder.parent) or ()
-        order = tuple(listed) if set(found) <= set(listed) else found
-        return FileDataset(folder.name, folder.name, order, list_images(folder, order, table, all_needed=False))
-    labels = _match(found, class_names, folder)
-    entries = [
-        Entry(entry.path, labels[found[entry.label]], entry.name, entry.boxes)
-        for entry in list_images(folder, found, table)
-    ]
-    return FileDataset(folder.name, folder.name, class_names, entries)
+    listed = read_class_list(folder) or read_class_list(folder.parent) or ()
+    order = tuple(listed) if set(found) <= set(listed) else found
+    entries = list_images(folder, order, table, all_needed=False)
+    if boxes is not None:
+        check_boxes_used(boxes, table, entries, folder)
+    return FileDataset(folder.name, folder.name, order, entries)
 
 
 def class_folders(folder: Path) -> tuple[str, ...]:
     """Names of the sub-folders, sorted."""
-    names = sorted(e.name for e in os.scandir(folder) if e.is_dir() and not e.name.startswith("."))
+    names = sub_folders(folder)
     if not names:
         raise TNetError(f"{folder} has no class folders; images must lie in one folder per class.")
     return tuple(names)
@@ -97,11 +87,13 @@ def list_images(
         raise TNetError(f"{folder} has a folder '{min(unknown)}' that is not among the {len(classes)} classes.")
     entries = []
     for label, name in enumerate(classes):
-        if not (folder / name).is_dir():
+        if "/" in name or name in (".", ".."):
+            raise TNetError(f"The class list of {folder} must hold names of folders, and '{name:.80}' is a path.")
+        if not is_folder(folder / name):
             if all_needed:
                 raise TNetError(f"{folder} has no folder for the class '{name}'.")
             continue
-        files = [file for file in _images_below(folder / name) if file.endswith(suffix)]
+        files = [file for file in images_below(folder / name) if file.endswith(suffix)]
         if not files:
             raise TNetError(f"The class folder {folder / name} holds no images; fill it or remove it.")
         taken: set[str] = set()
@@ -117,12 +109,9 @@ def list_images(
 def read_class_list(root: Path) -> tuple[str, ...] | None:
     """Folder names in label order from root/classes.txt; a number before the name (CUB) is left out."""
     path = root / CLASS_LIST
-    if not path.is_file():
+    if not is_file(path):
         return None
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise TNetError(f"The class list {path} cannot be read ({error}).") from None
+    lines = [line.strip() for line in read_lines(path) if line.strip()]
     words = [line.split(maxsplit=1) for line in lines]
     numbered = all(len(parts) == 2 and parts[0].isdigit() for parts in words)
     names = tuple(parts[1] for parts in words) if numbered else tuple(lines)
@@ -131,29 +120,15 @@ def read_class_list(root: Path) -> tuple[str, ...] | None:
     return names
 
 
-def is_image(file: str) -> bool:
-    return not file.startswith(".") and f".{file.rpartition('.')[2].lower()}" in SUFFIXES
-
-
-def _images_below(folder: Path) -> list[str]:
-    """Paths relative to the folder, sorted; also from sub-folders."""
-    found = []
-    for where, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        below = where[len(str(folder)) :].replace(os.sep, "/").lstrip("/")
-        found += [f"{below}/{file}" if below else file for file in files if is_image(file)]
-    return sorted(found)
-
-
 def _folder_of(root: Path, split: str, data: DataSection) -> Path:
     """The folder of a split; the root itself where a holdout is to divide class folders that have no split."""
-    if data.holdout and not (root / split).is_dir() and any(_has_images(Path(e.path)) for e in os.scandir(root)):
+    if data.holdout and not is_folder(root / split) and any(_has_images(root / name) for name in sub_folders(root)):
         return root
     return split_folder(root, split)
 
 
 def _has_images(folder: Path) -> bool:
-    return folder.is_dir() and any(is_image(entry.name) for entry in os.scandir(folder))
+    return any(is_image(entry.name) for entry in entries_of(folder))
 
 
 def _class_order(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]:
@@ -161,31 +136,4 @@ def _class_order(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]
     if listed is not None:
         return listed
     train = root / data.train
-    return class_folders(train if train.is_dir() and folder != root else folder)
-
-
-def _check_boxes_used(boxes: Mapping[str, Boxes], entries: Sequence[Entry], data: DataSection) -> None:
-    if data.boxes is not None and not any(entry.boxes.xywh for entry in entries):
-        raise TNetError(
-            f"The boxes file {data.boxes} ({len(boxes)} images) names none of the images in {data.root}; "
-            "its column 'file' must hold '<class folder>/<file name>'."
-        )
-
-
-def _match(folders: Sequence[str], class_names: Sequence[str], where: Path) -> dict[str, int]:
-    """Folder name -> label."""
-    by_name = {plain(name): label for label, name in enumerate(class_names)}
-    labels = {}
-    for folder in folders:
-        label = by_name.get(plain(folder))
-        if label is None:
-            raise TNetError(f"The folder '{folder}' in {where} is none of the model's {len(class_names)} classes.")
-        labels[folder] = label
-    return labels
-
-
-def plain(name: str) -> str:
-    """A class name without CUB's number, case and punctuation, for comparing ways to write it."""
-    head, dot, tail = name.partition(".")
-    name = tail if dot and head.isdigit() else name
-    return "".join(c for c in name.casefold() if c.isalnum())
+    return class_folders(train if is_folder(train) and folder != root else folder)

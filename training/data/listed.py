@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
-from training.data.files import Entry, FileDataset, one_per_box
+from training.data.files import Entry, FileDataset, check_boxes_used, one_per_box
+from training.data.listing import is_file, read_lines
 from training.data.splits import Which, keep_side, listed_as_train, root_folder, split_name
 from training.recipe import DataSection
 
@@ -43,11 +44,14 @@ def open_listed(
                 f"{root / 'image_class_labels.txt'} gives {file} the class {class_id}, which is not listed."
             )
         if (_value(in_train, image, root / "train_test_split.txt") == "1") == train:
+            _check_inside(file, root / "images.txt")
             stem = file.rpartition(".")[0]
             path = f"{root}/images/{file}"
             entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
     if not entries:
         raise TNetError(f"{root} lists no images for the split '{split_name(data, which)}'.")
+    if data.boxes is not None:
+        check_boxes_used(data.boxes, boxes, entries, root)
     chosen = keep_side(entries, data, which)
     if data.crop_to_box:
         chosen = one_per_box(chosen)
@@ -63,14 +67,10 @@ def open_listed(
 
 def _table(path: Path) -> dict[str, str]:
     """'<id> <rest of the line>' of every line, in the order of the file."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise TNetError(f"The data folder {path.parent} lacks {path.name}, one of the data set's list files.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise TNetError(f"The list {path} cannot be read ({error}).") from None
+    if not is_file(path):
+        raise TNetError(f"The data folder {path.parent} lacks {path.name}, one of the data set's list files.")
     table: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         words = line.strip().split(maxsplit=1)
@@ -80,6 +80,12 @@ def _table(path: Path) -> dict[str, str]:
     if not table:
         raise TNetError(f"The list {path} is empty.")
     return table
+
+
+def _check_inside(file: str, path: Path) -> None:
+    """Refuse an image that lies outside the folder of images."""
+    if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+        raise TNetError(f"{path} names '{file:.120}', which is not a file in the folder 'images'.")
 
 
 def _value(table: dict[str, str], key: str, path: Path) -> str:
@@ -93,6 +99,6 @@ def _boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
     if data.boxes is not None:
         return read_boxes_csv(root / data.boxes)
     path = root / "bounding_boxes.txt"
-    if not path.is_file():
+    if not is_file(path):
         return {}
     return {image: Boxes((checked(line.split(), f"{path}, image {image},"),)) for image, line in _table(path).items()}

@@ -12,17 +12,19 @@ from typing import Literal
 import numpy as np
 
 from tnet_core.errors import TNetError
+from training.data.listing import is_file, is_folder
 
 _FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
     "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 }
+MAX_BYTES = 64 << 20  # unpacked; the largest file has 47 MB
 
 
 def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, np.ndarray]:
     """Digits (N, 28, 28) uint8, white on black, and their labels (N,) uint8."""
     folder = Path(root).expanduser()
-    if not root or not folder.is_dir():
+    if not root or not is_folder(folder):
         raise TNetError(
             f"The MNIST folder '{root}' does not exist; set 'data.root' to the folder with {_FILES[part][0]}."
             if root
@@ -51,13 +53,17 @@ def _read_part(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
 
 def read_idx(path: Path) -> np.ndarray:
     """A gzipped idx file of bytes: magic 0, 0, 8, number of dimensions; big-endian sizes; the bytes."""
-    if not path.is_file():
+    if not is_file(path):
         raise TNetError(f"The MNIST file {path} is missing.")
     try:
         with gzip.open(path) as stream:
-            content = stream.read()
+            content = stream.read(MAX_BYTES + 1)  # a few bytes may unpack to more than fits into memory
     except (OSError, EOFError, zlib.error) as error:
         raise TNetError(f"{path} cannot be read as a gzip file ({error}); fetch it again.") from None
+    if len(content) > MAX_BYTES:
+        raise TNetError(
+            f"{path} unpacks to more than {MAX_BYTES >> 20} MB, which no file of MNIST does; fetch it again."
+        )
     if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 3:
         raise TNetError(f"{path} is no idx file of bytes as MNIST uses them; fetch it again.")
     start = 4 + 4 * content[3]

@@ -9,6 +9,7 @@ from typing import Literal
 
 from tnet_core.errors import TNetError
 from training.data.files import Entry
+from training.data.listing import is_folder, sub_folders
 from training.recipe import DataSection
 
 Which = Literal["train", "validation"]
@@ -47,7 +48,7 @@ def root_folder(data: DataSection) -> Path:
     if not data.root:
         raise TNetError("The recipe names no data folder; give it as data.root=FOLDER.")
     root = Path(data.root).expanduser()
-    if not root.is_dir():
+    if not is_folder(root):
         raise TNetError(f"The data folder {root} does not exist; give the right one as data.root=FOLDER.")
     return root
 
@@ -55,11 +56,15 @@ def root_folder(data: DataSection) -> Path:
 def split_folder(root: Path, name: str) -> Path:
     """root/name, or root/<alias> where only that exists."""
     for candidate in (name, *ALIASES.get(name, ())):
-        if (root / candidate).is_dir():
+        if is_folder(root / candidate):
             return root / candidate
-    others = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-    there = f"it has {', '.join(others[:5])}{', …' if len(others) > 5 else ''}" if others else "it has no folders"
-    raise TNetError(f"The data folder {root} has no split '{name}' ({there}).")
+    raise TNetError(f"The data folder {root} has no split '{name}' ({folders_there(root)}).")
+
+
+def folders_there(root: Path) -> str:
+    """'it has train, val'."""
+    names = sub_folders(root)
+    return f"it has {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "it has no folders"
 
 
 def listed_as_train(name: str, where: Path) -> bool:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from accelerate import Accelerator
-from accelerate.utils import gather_object
 
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
@@ -18,6 +15,7 @@ from training.evaluation.mean_policy import mean_probabilities, sum_probabilitie
 from training.evaluation.measure import Measurer, Results
 from training.evaluation.modes import evaluating
 from training.evaluation.options import Options, Plan
+from training.evaluation.processes import everywhere, shared
 from training.evaluation.stream import Batch, batches, spread
 
 Progress = Callable[[str, int, int], None]  # what is done, images done, images in all (of this process)
@@ -40,8 +38,7 @@ def collect(
 ) -> Collected:
     """Every process gets everything. An error in one process ends all of them with its sentence."""
     indices = spread(len(dataset), options.limit)
-    split = nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)
-    with evaluating(model), split as mine:
+    with evaluating(model), shared(indices, accelerator) as mine:
 
         def stream(what: str, batch_size: int) -> Iterator[Batch]:
             done = 0
@@ -55,10 +52,10 @@ def collect(
 
         means: list[np.ndarray] = []
         if "mean" in plan.policies:
-            totals = _everywhere(lambda: sum_probabilities(model, stream("thumbnails", plan.first_batch)), accelerator)
+            totals = everywhere(lambda: sum_probabilities(model, stream("thumbnails", plan.first_batch)), accelerator)
             means = mean_probabilities(np.sum(totals, axis=0))
         measurer = Measurer(model, plan, options.seed, options.draws, means)
-        parts = _everywhere(lambda: _measured(measurer, stream("looks", plan.batch_size)), accelerator)
+        parts = everywhere(lambda: _measured(measurer, stream("looks", plan.batch_size)), accelerator)
     tables = [table for table, _ in parts if table]
     unreadable = [sentence for _, sentences in parts for sentence in sentences]
     if not tables:
@@ -79,19 +76,3 @@ def _joined(tables: list[Results]) -> Results:
     whole = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
     order = np.argsort(whole["index"], kind="stable")
     return {key: values[order] for key, values in whole.items()}
-
-
-def _everywhere(work: Callable[[], Any], accelerator: Accelerator | None) -> list[Any]:
-    """What each process computed, on every process. A process that fails still reports, so that the
-    others do not wait for it."""
-    if accelerator is None or accelerator.num_processes == 1:
-        return [work()]
-    try:
-        mine, problem = work(), ""
-    except TNetError as error:
-        mine, problem = None, str(error)
-    everything = gather_object([(mine, problem)])
-    for _, sentence in everything:
-        if sentence:
-            raise TNetError(sentence)
-    return [part for part, _ in everything]

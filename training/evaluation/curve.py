@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from torch import Tensor
@@ -17,6 +17,7 @@ from tnet_core.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.modes import evaluating
+from training.evaluation.processes import everywhere, shared
 from training.evaluation.stream import batches, spread
 from training.evaluation.tree import Tree, learned_ranks
 
@@ -42,7 +43,8 @@ def validation_curve(
 
     Looks are taken once, at the largest budget; smaller ones re-aggregate their features. `limit`
     takes that many images spread evenly over the split. With an `accelerator` the images are shared
-    among its processes and every process gets the result of all. A baseline has the one budget ().
+    among its processes and every process gets the result of all, or the error of one. A baseline has
+    the one budget ().
     """
     plain: TNet = model if accelerator is None else accelerator.unwrap_model(model)
     tree = Tree(check_budget(plain.config, budget, None))
@@ -51,20 +53,23 @@ def validation_curve(
     indices = spread(len(dataset), limit)
     if not indices:
         raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
-    total = torch.zeros((len(budgets), 2), dtype=torch.int64, device=plain.device)
     with evaluating(plain), shared(indices, accelerator) as mine:
-        for batch in batches(dataset, mine, official, batch_size, workers):
-            assert isinstance(batch.images, Tensor)
-            with nullcontext() if accelerator is None else accelerator.autocast():
-                out = plain.forward_train(batch.images.to(plain.device), tree.widths)
-            features = out.features.float()
-            masks = tree.masks(learned_ranks(tree, out), budgets)
-            logits = subset_logits(plain, features, project(plain, features), masks)
-            total += hits(logits, batch.labels.to(plain.device)).sum(0)
-    if accelerator is not None:
-        total = accelerator.reduce(total, "sum")
+
+        def counted() -> np.ndarray:
+            total = torch.zeros((len(budgets), 2), dtype=torch.int64, device=plain.device)
+            for batch in batches(dataset, mine, official, batch_size, workers):
+                assert isinstance(batch.images, Tensor)
+                with nullcontext() if accelerator is None else accelerator.autocast():
+                    out = plain.forward_train(batch.images.to(plain.device), tree.widths)
+                features = out.features.float()
+                masks = tree.masks(learned_ranks(tree, out), budgets)
+                logits = subset_logits(plain, features, project(plain, features), masks)
+                total += hits(logits, batch.labels.to(plain.device)).sum(0)
+            return total.cpu().numpy()
+
+        right = np.sum(everywhere(counted, accelerator), axis=0)
     count = len(indices)
-    found = zip(budgets, total.tolist(), strict=True)
+    found = zip(budgets, right.tolist(), strict=True)
     return {b: Accuracy(first / count, five / count, count) for b, (first, five) in found}
 
 
@@ -73,8 +78,3 @@ def hits(logits: Tensor, labels: Tensor) -> Tensor:
     best = logits.topk(min(5, logits.shape[2]), dim=2).indices == labels.view(-1, 1, 1)
     first = logits.argmax(2) == labels.view(-1, 1)  # the lower class wins a tie, as in a trace
     return torch.stack([first, first | best.any(2)], dim=2)
-
-
-def shared(indices: list[int], accelerator: Accelerator | None) -> Any:
-    """This process's part of the indices, as a context."""
-    return nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)

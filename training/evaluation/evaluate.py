@@ -66,7 +66,7 @@ def evaluate(
         "random_draws": options.draws if "random" in planned.policies else 0,
         "limit": options.limit,
         "batch_size": planned.batch_size,
-        "every_cell": planned.whole and not config.is_baseline,
+        "every_cell": planned.whole,
         "seconds": round(seconds, 1),
         "images_per_second": round(len(results["index"]) / seconds, 2),
     }

@@ -22,11 +22,12 @@ from training.evaluation.aggregate import project
 from training.evaluation.stream import Batch
 from training.evaluation.tree import Tree, grid_ranks
 
-# (depth from 0, unit logits (B, parents, n * n), images by index) -> scores, larger is looked at sooner
-Ranker = Callable[[int, Tensor, list[int]], Tensor]
+# (paths of the grids (B, parents, depth): the cells from the thumbnail down to each, unit logits
+# (B, parents, n * n), images by index) -> scores, larger is looked at sooner
+Ranker = Callable[[Tensor, Tensor, list[int]], Tensor]
 
 
-def learned(_depth: int, logits: Tensor, _images: list[int]) -> Tensor:
+def learned(_paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
     """The network's own ranking."""
     return logits
 
@@ -47,10 +48,23 @@ class Looks:
         """Place of each look in its grid: (B, N - 1)."""
         batch = len(self.images)
         placed = [self.features.new_zeros((batch, 0), dtype=torch.long)]
+        paths = _first_path(batch)
         for depth, (logits, cells) in enumerate(zip(self.logits, self.cells, strict=True)):
-            scores = ranker(depth, logits, self.images).gather(2, cells)
+            scores = ranker(paths, logits, self.images).gather(2, cells)
             placed.append(grid_ranks(scores.flatten(0, 1)).reshape(batch, self.tree.counts[depth]))
+            paths = _paths_below(paths, cells)
         return torch.cat(placed, dim=1)
+
+
+def _first_path(batch: int) -> Tensor:
+    """Of the thumbnail's grid, which has none above: (B, 1, 0)."""
+    return torch.zeros((batch, 1, 0), dtype=torch.long)
+
+
+def _paths_below(paths: Tensor, cells: Tensor) -> Tensor:
+    """Of the next level's grids: paths (B, parents, depth), cells (B, parents, k) -> (B, parents * k, depth + 1)."""
+    taken = cells.cpu().unsqueeze(3)
+    return torch.cat([paths.unsqueeze(2).expand(-1, -1, taken.shape[2], -1), taken], dim=3).flatten(1, 2)
 
 
 def look_at(model: TNet, batch: Batch, tree: Tree, ranker: Ranker = learned) -> Looks:
@@ -61,13 +75,14 @@ def look_at(model: TNet, batch: Batch, tree: Tree, ranker: Ranker = learned) -> 
 
 
 def _official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker: Ranker) -> Looks:
-    size, depth = batch.size, 0
+    size, paths = batch.size, _first_path(batch.size)
 
     def select(probabilities: Tensor, k: int) -> Tensor:
-        nonlocal depth
-        scores = ranker(depth, probabilities.log().view(size, -1, probabilities.shape[1]), batch.indices)
-        depth += 1
-        return top_k(scores.flatten(0, 1), k)
+        nonlocal paths
+        scores = ranker(paths, probabilities.log().view(*paths.shape[:2], -1), batch.indices)
+        cells = top_k(scores.flatten(0, 1), k)
+        paths = _paths_below(paths, cells.view(*paths.shape[:2], k))
+        return cells
 
     out = model.forward_train(images.to(model.device), tree.widths, select=top_k if ranker is learned else select)
     features = out.features.float()
@@ -101,7 +116,8 @@ def _native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ran
 
         def policy(grid: Distribution, index: int = index) -> list[int]:
             logits = torch.from_numpy(grid.logits).reshape(1, 1, -1)
-            return ranker(grid.level - 1, logits, [index]).flatten().sort(descending=True, stable=True).indices.tolist()
+            path = torch.tensor(grid.path, dtype=torch.long).reshape(1, 1, -1)
+            return ranker(path, logits, [index]).flatten().sort(descending=True, stable=True).indices.tolist()
 
         parts.append(_in_order(traverse(model, image, tree.widths, policy), tree))
     features = torch.from_numpy(np.stack([part["features"] for part in parts])).to(model.device)

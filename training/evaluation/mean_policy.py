@@ -1,4 +1,8 @@
-"""What the location module says on average: the best policy that does not look at the image."""
+"""What the location module says on average, as a policy that is the same for every image.
+
+It tells how much of the learned policy is where objects usually are. Another order of the cells, chosen by the
+accuracy it gives, might be better; and the average is over the evaluated images themselves.
+"""
 
 from __future__ import annotations
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import tnet_core as tn
-from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.files import EVALUATION_FILE
 from tnet_core.checkpoints.hub_id import PREFIX
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
 from training.data import open_folder, open_split
+from training.data.listing import is_folder, sub_folders
 from training.data.sample import ImageDataset, Sample
+from training.data.splits import folders_there
 from training.recipe import Recipe
 from training.recipe_file import read_recipe, recipe_names
 
@@ -26,30 +26,47 @@ class Data:
     recipe: Recipe | None
 
 
-def open_data(data: str | None, recipe: str | None, split: str | None, boxes: str | None) -> Data:
+def open_data(
+    data: str | None, recipe: str | None, split: str | None, boxes: str | None, split_name: str | None = None
+) -> Data:
     """A folder of class folders, or the validation split of a recipe.
 
     `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
-    is a sub-folder of the data, or the recipe's split of that name.
+    is a sub-folder of the data, or the recipe's split of that name. `split_name` is what a folder's
+    split is recorded as, if not by the name of the folder that holds the classes.
     """
     if recipe is None and data is not None and _is_recipe(data):
         data, recipe = None, data
     if recipe is not None:
         if boxes is not None:
             raise TNetError("A recipe names its own boxes; give --boxes only with a folder of class folders.")
+        if split_name is not None:
+            raise TNetError("A recipe names its own splits; give --split-name only with a folder of class folders.")
         return _from_recipe(recipe, data, split)
     if data is None:
         raise TNetError("Give a folder of class folders or a recipe to measure on.")
     folder = Path(data).expanduser()
     name = folder.resolve().name
-    if split is not None and (folder / split).is_dir():
-        folder = folder / split
+    if split is not None:
+        folder = _sub_folder(folder, split)
     opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
-    return Data(_Named(opened, name or opened.name, split or opened.split), split or opened.split, None)
+    recorded = split_name or split or folder.resolve().name or opened.split
+    return Data(_Named(opened, name or opened.name, recorded), recorded, None)
+
+
+def _sub_folder(folder: Path, split: str) -> Path:
+    if not is_folder(folder):
+        raise TNetError(f"The folder {folder} does not exist.")
+    if split not in sub_folders(folder):
+        raise TNetError(
+            f"The folder {folder} has no sub-folder '{split}' ({folders_there(folder)}); to record what is in it "
+            f"as that split, use --split-name {split}."
+        )
+    return folder / split
 
 
 def _is_recipe(data: str) -> bool:
-    if Path(data).expanduser().is_dir():
+    if is_folder(Path(data).expanduser()):
         return False
     return data.endswith(_RECIPE_SUFFIXES) or data in recipe_names()
 
@@ -59,6 +76,10 @@ def _from_recipe(spec: str, root: str | None, split: str | None) -> Data:
     recipe = read_recipe(spec, changes)
     which = "train" if split in ("train", recipe.data.train) else "validation"
     if split is not None and which == "validation" and split not in ("validation", recipe.data.validation):
+        if recipe.data.kind == "needles":
+            raise TNetError(
+                f"The canvases of {recipe.name} have the splits 'train' and 'validation' only, not '{split}'."
+            )
         recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
     opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
     return Data(opened, split or opened.split, recipe)
@@ -91,11 +112,3 @@ def result_path(spec: str, out: str | None) -> Path:
         name = spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
         return Path(f"{name}.{EVALUATION_FILE}")
     return Path(spec).expanduser() / EVALUATION_FILE
-
-
-def paper_selector(model: tn.TNet, recipe: Recipe | None) -> str:
-    """Which rows of the paper belong to a model: by its provenance, else by the recipe measured on."""
-    told = card_of(model).provenance.get("paper")
-    if isinstance(told, str) and told:
-        return told
-    return recipe.paper if recipe is not None else ""

@@ -59,17 +59,18 @@ def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
     """`fast`: a device that likes large batches."""
     limits = _limits(config, options.budget)
     everything = Tree((config.cells,) * len(limits))
-    whole = everything.nodes <= _WHOLE_TREE
+    fits = everything.nodes <= _WHOLE_TREE
     left_out: dict[str, str] = {}
     policies = options.policies
     if config.is_baseline:
         policies = ("learned",)
-    elif "oracle" in policies and not (whole and config.levels <= 3):
+    elif "oracle" in policies and not (fits and config.levels <= 3):
         policies = tuple(name for name in policies if name != "oracle")
         left_out["oracle"] = (
             f"A tree of {everything.nodes} looks per image is too large to know the worth of every cell "
             f"(at most {_WHOLE_TREE} and three levels)."
         )
+    whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
     tree = everything if whole else Tree(limits)
     if not whole and tree.nodes > _MOST_LOOKS:
         raise TNetError(f"A budget of {tree.nodes - 1} looks per image is too large to measure; use a smaller one.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from training.run_folder import source_commit
 
 _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
 
@@ -29,7 +30,7 @@ def run_information(device: torch.device, processes: int = 1, command: Sequence[
             "threads": torch.get_num_threads(),
         },
         "versions": {"python": platform.python_version()} | _versions(),
-        "commit": git_commit(),
+        "commit": source_commit(),
     }
     if command is not None:
         found["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
@@ -62,19 +63,3 @@ def _processor() -> str:
         return platform.processor()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
-
-
-def git_commit() -> str | None:
-    """The commit of this project, with '+' if files have changed since; None outside a repository."""
-    folder = Path(__file__).parent
-    try:
-        commit = _git(folder, "rev-parse", "HEAD")
-        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return commit + ("+" if changed else "")
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=True)
-    return done.stdout.strip()

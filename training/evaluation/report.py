@@ -11,6 +11,8 @@ Schema 1 of `tnet_core.checkpoints.evaluation` (`dataset`, `budgets`) and, besid
 | `attention` | precision, recall and coverage at the second level, per policy |
 | `heat_map`, `typical` | where the learned policy looks, overall and per class |
 | `per_image` | right or wrong of each image, for paired comparisons with other files |
+| `paper` | the rows of the paper that belong beside it |
+| `paper_same_model` | whether they are the same model's, or those of the nearest one |
 | `run` | machine, versions, command, date, seed |
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from training.evaluation.measure import LOOKS_ONLY
+from training.evaluation.paper import Beside
 from training.published import AttentionRow, PaperRow
 
 _MOST_ROWS = 24
@@ -16,24 +17,26 @@ def table(
     content: dict[str, Any],
     paper: dict[tuple[int, ...], PaperRow] | None = None,
     attention: dict[int, AttentionRow] | None = None,
-    paper_name: str = "",
+    beside: Beside | None = None,
 ) -> str:
+    beside = beside or Beside()
     data = content["dataset"]
     parts = [f"{data['name']} {data['split']}: {data['size']} images, {data['classes']} classes"]
     if data.get("unreadable"):
         parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
-    parts.append(_accuracies(content, paper or {}, paper_name))
-    for section in (_comparisons(content), _areas(content, attention or {}), _stopping(content), _where(content)):
+    parts.append(_accuracies(content, paper or {}, beside))
+    areas = _areas(content, attention or {}, beside)
+    for section in (_comparisons(content), areas, _stopping(content), _where(content)):
         if section:
             parts.append(section)
     return "\n\n".join(parts)
 
 
-def _accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], paper_name: str) -> str:
+def _accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], beside: Beside) -> str:
     others = [name for name in (LOOKS_ONLY, "random", "centre", "mean", "oracle") if _measured(content, name)]
     head = ["looks", "GFLOPs", "top-1", "interval", "top-5", *(_SHORT.get(name, name) for name in others)]
     if paper:
-        head += ["paper", "top-5", "GFLOPs"]
+        head += [beside.column, "top-5", "GFLOPs"]
     rows = []
     for at in _shown(content):
         result = content["budgets"][at]
@@ -48,9 +51,7 @@ def _accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow],
             row += _published(published)
         rows.append(row)
     lines = _aligned([head, *rows])
-    if paper:
-        lines += f"\n(paper: {paper_name}, its own data split and training)"
-    return lines
+    return f"{beside.column}: {beside.heading}\n{lines}" if paper else lines
 
 
 def _published(row: PaperRow | None) -> list[str]:
@@ -107,14 +108,14 @@ def _comparisons(content: dict[str, Any]) -> str:
     return text
 
 
-def _areas(content: dict[str, Any], paper: dict[int, AttentionRow]) -> str:
+def _areas(content: dict[str, Any], paper: dict[int, AttentionRow], beside: Beside) -> str:
     found = content.get("attention", {})
     learned = found.get("learned")
     if not learned or not learned["coverage"]:
         return ""
     boxes = "precision" in learned
     head = ["looks at level 2", *(["precision", "recall"] if boxes else []), "coverage"]
-    head += ["paper: precision", "recall", "coverage"] if paper else []
+    head += [f"{beside.column}: precision", "recall", "coverage"] if paper else []
     rows = []
     for at, coverage in enumerate(learned["coverage"]):
         row = [str(at + 1)]

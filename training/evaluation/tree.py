@@ -67,7 +67,7 @@ class Tree:
         above = ranks.new_zeros((batch, 1))  # order of the parents within their level
         levels, before = [ranks[:, :0]], 0
         for width, limit, level, kept in zip(self.widths, budget, self._levels(ranks), taken, strict=True):
-            within = (above.unsqueeze(2) * limit + level.view(batch, -1, width)).flatten(1)
+            within = (above.unsqueeze(2) * limit + level.view(batch, above.shape[1], width)).flatten(1)
             levels.append((within + before).masked_fill(~kept, self.nodes))
             before += Tree(budget[: len(levels) - 1]).counts[-1]
             above = within

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +36,7 @@ def draw_canvas(
     """All random numbers come from `generator`, in an order that is the same for every label."""
     image = background(generator, section.canvas, section.clutter)
     pale = [True] * (section.needles + section.decoys) + [False] * section.distractors
-    marks = place(sample_marks(generator, section.glyph, pale), section.canvas, generator)
+    marks = place(section, sample_marks(generator, section.glyph, pale), generator)
     needles, others = marks[: section.needles], marks[section.needles :]
     for mark in others:
         draw_strokes(image, mark, meaningless(generator))
@@ -46,22 +46,36 @@ def draw_canvas(
     return Canvas(image, tuple(needles))
 
 
-def place(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:
-    """Give every mark a position, uniformly among those where it touches no other."""
+def place(section: NeedlesSection, marks: list[Mark], generator: np.random.Generator) -> list[Mark]:
+    """Give every mark a position where it touches no other, needles (first) in a square of their own."""
+    square = round(section.canvas * section.spread)
     while True:  # `fits_on_canvas` makes a second round rare
+        corner = generator.integers(0, section.canvas - square, 2, endpoint=True)
         placed: list[Mark] = []
-        for mark in marks:
-            for x, y in generator.integers(mark.reach, side - mark.reach + 1, (_TRIES, 2)).tolist():
-                if all(100 * ((x - p.x) ** 2 + (y - p.y) ** 2) >= (11 * (mark.pebble + p.pebble)) ** 2 for p in placed):
-                    placed.append(replace(mark, x=x, y=y))
-                    break
+        for number, mark in enumerate(marks):
+            start, side = (corner, square) if number < section.needles else (0, section.canvas)
+            tries = start + generator.integers(mark.reach, side - mark.reach, (_TRIES, 2), endpoint=True)
+            spot = next((xy for xy in tries.tolist() if all(_apart(xy, mark, other) for other in placed)), None)
+            if spot is not None:
+                placed.append(replace(mark, x=spot[0], y=spot[1]))
         if len(placed) == len(marks):
             return placed
 
 
+def _apart(spot: Sequence[int], mark: Mark, other: Mark) -> bool:
+    """Whether a mark at (x, y) leaves a tenth of the pebbles' size between them."""
+    distance = (spot[0] - other.x) ** 2 + (spot[1] - other.y) ** 2
+    return 100 * distance >= (11 * (mark.pebble + other.pebble)) ** 2
+
+
 def fits_on_canvas(section: NeedlesSection) -> bool:
-    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 30 %."""
-    count = section.needles + section.decoys + section.distractors
+    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 40 %."""
     pebble = largest_pebble(section.glyph)
-    free = section.canvas - 2 * (reach_of(pebble) - pebble)  # where pebbles may lie
-    return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.3 * free**2
+    margin = 2 * (reach_of(pebble) - pebble)
+
+    def enough(count: int, side: float) -> bool:
+        free = side - margin  # where pebbles may lie
+        return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.4 * free**2
+
+    everything = section.needles + section.decoys + section.distractors
+    return enough(section.needles, section.canvas * section.spread) and enough(everything, section.canvas)

@@ -75,6 +75,8 @@ def _check(section: NeedlesSection) -> None:
             refuse(key, "cannot be negative")
     if section.glyph < 8:
         refuse("glyph", "a glyph needs at least 8 pixels")
+    if not 0 < section.spread <= 1:
+        refuse("spread", "must lie above 0 and not above 1")
     if not 0 <= section.clutter <= 4:
         refuse("clutter", "must lie in 0…4")
     for key in ("train_size", "validation_size"):
