@@ -129,6 +129,16 @@ def test_a_recipe_names_its_data(folder: Path, data: Path, tmp_path: Path) -> No
     assert read_evaluation(folder).size == 7
 
 
+def test_drawn_canvases_have_no_other_split_than_their_two(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {key: value for key, value in TWO.to_dict().items() if key != "name"}
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps({"data": {"kind": "needles"}, "model": {"config": config}}))
+    assert run(folder, path, "--split", "dev") == 1
+    assert "'train' and 'validation' only, not 'dev'" in capsys.readouterr().err
+
+
 def test_an_unreadable_image_is_named_or_counted(
     folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,8 +167,7 @@ def test_an_unreadable_image_is_named_or_counted(
         (["{folder}", "{data}/test", "--split", "test"], "--split-name test"),
         (["{folder}", "{data}", "--split", "../{data.name}/test"], "no sub-folder"),
         (["{folder}", "{data}/nowhere", "--split", "test"], "nowhere"),
-        (["{folder}", "needles-tiny", "--split", "dev"], "'dev'"),
-        (["{folder}", "needles-tiny", "--split-name", "dev"], "--split-name"),
+        (["{folder}", "cub-b0", "--split-name", "dev"], "--split-name"),
         (["{folder}", "{data}/test", "--boxes", "{data}/no.csv"], "no.csv"),
         (["{folder}", "{data}/test", "--boxes", "{data}/other.csv"], "names none of the images"),
         (["{folder}", "{data}/test", "--policies", "learned,best"], "best"),
