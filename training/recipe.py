@@ -46,6 +46,7 @@ class NeedlesSection:
     source: Literal["strokes", "mnist"] = "strokes"
     train_size: int = 20_000  # canvases per epoch
     validation_size: int = 1_000
+    keep: bool = False  # hold drawn canvases in memory: for small splits that are seen many times
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,11 @@ def test_an_unreadable_image_of_one_process_ends_all_of_them() -> None:
         )
         for rank in range(2)
     ]  # fmt: skip
-    said = [process.communicate(timeout=120) for process in started]
+    try:
+        said = [process.communicate(timeout=120) for process in started]
+    finally:
+        for process in started:
+            process.kill()
     assert [out.strip() for out, _ in said] == ["0 of 2: 'x.jpg' is damaged.", "1 of 2: 'x.jpg' is damaged."], said
 
 

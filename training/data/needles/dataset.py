@@ -19,8 +19,8 @@ from training.recipe import NeedlesSection
 class NeedlesDataset:
     """Large cluttered canvases; the class is the symbol that all needles show.
 
-    Nothing is stored: sample i is drawn from (seed, split, i) whenever it is asked for. From afar a
-    needle is a pale pebble like a decoy; only from near can its symbol be read.
+    Sample i is drawn from (seed, split, i) whenever it is asked for; nothing is stored on disk. From
+    afar a needle is a pale pebble like a decoy; only from near can its symbol be read.
     """
 
     name = "needles"
@@ -31,6 +31,7 @@ class NeedlesDataset:
         size = section.train_size if split == "train" else section.validation_size
         self._labels = balanced_labels(seed, split, size, section.classes)
         self._section, self._seed = section, seed
+        self._kept: dict[int, Sample] = {}
         self._paint: Painter = paint_symbol
         self.class_names: tuple[str, ...] = SYMBOL_NAMES[: section.classes]
         if section.source == "mnist":
@@ -48,10 +49,16 @@ class NeedlesDataset:
     def __getitem__(self, index: int) -> Sample:
         if not 0 <= index < len(self):
             raise IndexError(f"canvas {index} of {len(self)}")
+        if index in self._kept:
+            return self._kept[index]
         label = int(self._labels[index])
         canvas = self.draw(index, label)
         boxes = np.array([mark.box for mark in canvas.needles], dtype=np.float32) / self._section.canvas
-        return Sample(canvas.image, label, f"{self.split}-{index:06d}", boxes)
+        sample = Sample(canvas.image, label, f"{self.split}-{index:06d}", boxes)
+        if self._section.keep:
+            sample.image.flags.writeable = False  # everybody gets the same pixels
+            self._kept[index] = sample
+        return sample
 
     def draw(self, index: int, label: int) -> Canvas:
         """Canvas `index` as it would be if its class were `label`; all else stays."""
