@@ -38,7 +38,8 @@ class NeedlesSection:
     canvas: int = 896  # side in pixels
     classes: int = 10
     needles: int = 3  # glyphs that carry the class
-    spread: float = 1.0  # side of the square they lie in, as a share of the canvas; 1: anywhere
+    # Every other training canvas holds this many more, so that looks find some before they are well chosen.
+    extra: int = 0
     decoys: int = 2  # glyphs that look like needles from afar but show a mark without meaning
     distractors: int = 6  # the same on pebbles that can be told from needles from afar
     glyph: int = 40  # mean side of a glyph in pixels; the pebble it lies on is wider by half

@@ -31,13 +31,17 @@ def paint_symbol(canvas: np.ndarray, mark: Mark, label: int, _: int) -> None:
 
 
 def draw_canvas(
-    section: NeedlesSection, generator: np.random.Generator, label: int, paint: Painter = paint_symbol
+    section: NeedlesSection, generator: np.random.Generator, label: int, paint: Painter = paint_symbol, extra: int = 0
 ) -> Canvas:
-    """All random numbers come from `generator`, in an order that is the same for every label."""
+    """A canvas with as many needles as the section says or, every other time, `extra` more.
+
+    All random numbers come from `generator`, in an order that is the same for every label.
+    """
     image = background(generator, section.canvas, section.clutter)
-    pale = [True] * (section.needles + section.decoys) + [False] * section.distractors
-    marks = place(section, sample_marks(generator, section.glyph, pale), generator)
-    needles, others = marks[: section.needles], marks[section.needles :]
+    count = section.needles + extra * between(generator, 0, 1)
+    pale = [True] * (count + section.decoys) + [False] * section.distractors
+    marks = place(sample_marks(generator, section.glyph, pale), section.canvas, generator)
+    needles, others = marks[:count], marks[count:]
     for mark in others:
         draw_strokes(image, mark, meaningless(generator))
     for mark in needles:
@@ -46,16 +50,13 @@ def draw_canvas(
     return Canvas(image, tuple(needles))
 
 
-def place(section: NeedlesSection, marks: list[Mark], generator: np.random.Generator) -> list[Mark]:
-    """Give every mark a position where it touches no other, needles (first) in a square of their own."""
-    square = round(section.canvas * section.spread)
+def place(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:
+    """Give every mark a position, uniformly among those where it touches no other."""
     while True:  # `fits_on_canvas` makes a second round rare
-        corner = generator.integers(0, section.canvas - square, 2, endpoint=True)
         placed: list[Mark] = []
-        for number, mark in enumerate(marks):
-            start, side = (corner, square) if number < section.needles else (0, section.canvas)
-            tries = start + generator.integers(mark.reach, side - mark.reach, (_TRIES, 2), endpoint=True)
-            spot = next((xy for xy in tries.tolist() if all(_apart(xy, mark, other) for other in placed)), None)
+        for mark in marks:
+            tries = generator.integers(mark.reach, side - mark.reach, (_TRIES, 2), endpoint=True).tolist()
+            spot = next((xy for xy in tries if all(_apart(xy, mark, other) for other in placed)), None)
             if spot is not None:
                 placed.append(replace(mark, x=spot[0], y=spot[1]))
         if len(placed) == len(marks):
@@ -69,13 +70,8 @@ def _apart(spot: Sequence[int], mark: Mark, other: Mark) -> bool:
 
 
 def fits_on_canvas(section: NeedlesSection) -> bool:
-    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 40 %."""
+    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 35 %."""
+    count = section.needles + section.extra + section.decoys + section.distractors
     pebble = largest_pebble(section.glyph)
-    margin = 2 * (reach_of(pebble) - pebble)
-
-    def enough(count: int, side: float) -> bool:
-        free = side - margin  # where pebbles may lie
-        return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.4 * free**2
-
-    everything = section.needles + section.decoys + section.distractors
-    return enough(section.needles, section.canvas * section.spread) and enough(everything, section.canvas)
+    free = section.canvas - 2 * (reach_of(pebble) - pebble)  # where pebbles may lie
+    return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.35 * free**2

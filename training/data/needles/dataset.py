@@ -63,7 +63,8 @@ class NeedlesDataset:
     def draw(self, index: int, label: int) -> Canvas:
         """Canvas `index` as it would be if its class were `label`; all else stays."""
         generator = canvas_stream(self._seed, self.split, index)
-        return draw_canvas(self._section, generator, label, self._paint)
+        extra = self._section.extra if self.split == "train" else 0
+        return draw_canvas(self._section, generator, label, self._paint, extra)
 
 
 def _check(section: NeedlesSection) -> None:
@@ -77,13 +78,11 @@ def _check(section: NeedlesSection) -> None:
         refuse("canvas", "must lie in 64…16384 pixels")
     if section.needles < 1:
         refuse("needles", "without a needle a canvas has no class")
-    for key in ("decoys", "distractors"):
+    for key in ("extra", "decoys", "distractors"):
         if getattr(section, key) < 0:
             refuse(key, "cannot be negative")
     if section.glyph < 8:
         refuse("glyph", "a glyph needs at least 8 pixels")
-    if not 0 < section.spread <= 1:
-        refuse("spread", "must lie above 0 and not above 1")
     if not 0 <= section.clutter <= 4:
         refuse("clutter", "must lie in 0…4")
     for key in ("train_size", "validation_size"):

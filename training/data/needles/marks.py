@@ -70,7 +70,7 @@ def sample_marks(generator: np.random.Generator, glyph: int, pale: Sequence[bool
     shapes = generator.integers(low, high, (count, 5), endpoint=True).tolist()
     starts = generator.integers(0, TURN, (count, len(_BUMPS), 1))
     waves = sine_table()[(starts + _BUMPS[:, None] * TURN * np.arange(_RIM) // _RIM) % TURN]  # (count, bumps, _RIM)
-    rims = 930 + (70 * waves // (_BUMPS[:, None] * ONE)).sum(1)
+    rims = 900 + (70 * waves // (_BUMPS[:, None] * ONE)).sum(1)
     marks = []
     for is_pale, (percent, angle, shear, across, along), rim in zip(pale, shapes, rims, strict=True):
         side = glyph * percent // 100
