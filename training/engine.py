@@ -7,9 +7,9 @@ continues to the same result as an uninterrupted run.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import torch
 from accelerate import Accelerator
@@ -157,7 +157,7 @@ class Engine:
             self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
             if self._anew:
                 self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")
-        self._saved_at = time.monotonic()
+        self._saved_at = monotonic()
         try:
             with self.stopping:
                 return self._conclude(self._loop())
@@ -174,7 +174,7 @@ class Engine:
     def _loop(self) -> bool:
         """True when the last step was done, False when time was up or somebody asked to stop."""
         training_mode(self.model, self.recipe.freeze)
-        averages, window, since = Averages(), time.monotonic(), self.step
+        averages, window, since = Averages(), monotonic(), self.step
         for batch in self.loader:
             images, labels = unpack(batch)
             if self.recipe.channels_last:
@@ -186,7 +186,7 @@ class Engine:
             averages.add(values)
             self._refuse_nonsense(values["loss"])
             if self.step % _LOG_EVERY == 0 or self.step == self.steps:
-                now = time.monotonic()
+                now = monotonic()
                 self._log(averages.take(), labels, (self.step - since) / max(now - window, 1e-9))
                 window, since = now, self.step
             if self.metrics is not None:
@@ -198,8 +198,8 @@ class Engine:
             if self._validation_due():
                 self._save()  # first: what goes wrong in a validation must not cost what was learned
                 self._validate()
-                window, since = time.monotonic(), self.step
-            elif time.monotonic() - self._saved_at > 60 * self.recipe.save_minutes:
+                window, since = monotonic(), self.step
+            elif monotonic() - self._saved_at > 60 * self.recipe.save_minutes:
                 self._save()
         return True
 
@@ -279,7 +279,7 @@ class Engine:
         return every > 0 and self.step % max(1, round(every * self.per_epoch)) == 0
 
     def _validate(self) -> None:
-        began = time.monotonic()
+        began = monotonic()
         curve = validation_curve(
             self.measured,
             self.validation,
@@ -289,13 +289,13 @@ class Engine:
             accelerator=self.accelerator,
             workers=self.recipe.data.workers,
         )
-        self._validation_seconds = time.monotonic() - began
+        self._validation_seconds = monotonic() - began
         self.stopping.reserve = 5.0 + 1.2 * self._validation_seconds
         if self.metrics is not None:
             self.metrics.validation(self.step, self.step / self.per_epoch, curve)
 
     def _save(self) -> None:
-        self._saved_at = time.monotonic()
+        self._saved_at = monotonic()
         if self.accelerator.is_main_process:
             if self._saved_step != self.step:
                 save_state(self.out, self._state())
