@@ -6,11 +6,9 @@ was loaded before, so a run continues from its step number alone.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,6 +18,7 @@ from tnet_core.errors import TNetError
 from training.data.augment import Augment
 from training.data.sample import ImageDataset
 from training.recipe import Recipe
+from training.workers import before_workers, quiet_worker
 
 Place = tuple[int, int]  # epoch, index of the sample
 
@@ -87,14 +86,6 @@ def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return batch["images"], batch["labels"]
 
 
-def quiet_worker(_: int) -> None:
-    """How a loader process behaves."""
-    cv2.setNumThreads(1)  # the processes themselves run in parallel
-    torch.set_num_threads(1)
-    # A signal to the whole group must not take the data away from a run that is about to end cleanly.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
 def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
     """Parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
     part = recipe.batch_size // recipe.accumulate
@@ -104,6 +95,8 @@ def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int
         )
     view = AugmentedView(dataset, Augment(recipe.augment, recipe.config.input_size), recipe.seed)
     workers = recipe.data.workers
+    if workers:
+        before_workers()
     return DataLoader(
         view,
         batch_sampler=Batches(len(dataset), part, recipe.seed, start, stop),

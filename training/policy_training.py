@@ -36,6 +36,7 @@ from training.policy_targets import looks_loss, make_target, policy_scores
 from training.recipe import BankSection, Recipe
 from training.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
 from training.warmstart import warm_start
+from training.workers import before_workers, quiet_worker
 
 _CHUNK = 128  # rows valued at once
 _IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops
@@ -105,7 +106,13 @@ def _views(recipe: Recipe, dataset: ImageDataset, views: int) -> Iterator[tuple[
     places = [(view, index) for view in range(1, views) for index in range(len(dataset))]
     augmented = AugmentedView(dataset, Augment(recipe.augment, config.input_size), recipe.seed)
     workers = recipe.data.workers if places else 0
-    for batch in DataLoader(augmented, _IMAGES_AT_ONCE, sampler=places, num_workers=workers, collate_fn=collate):
+    if workers:
+        before_workers()
+    loader = DataLoader(
+        augmented, _IMAGES_AT_ONCE, sampler=places, num_workers=workers, collate_fn=collate,
+        worker_init_fn=quiet_worker,
+    )  # fmt: skip
+    for batch in loader:
         yield unpack(batch)
 
 

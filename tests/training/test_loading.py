@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import BatchSamplerShard
 
-from tests.support.training import Colours, recipe_values
+from tests.support.training import ROOT, Colours, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import Sample
 from training.loading import Batches, training_loader, unpack
@@ -94,3 +96,17 @@ def test_images_are_in_the_range_of_the_model() -> None:
     assert images.dtype == torch.float32
     assert -1.5 < float(images.min()) < 0 < float(images.max()) < 1.5
     assert np.issubdtype(labels.numpy().dtype, np.integer)
+
+
+def test_workers_start_after_opencv_has_used_threads() -> None:
+    """A forked process cannot end OpenCV's threads, so one that tries would wait for ever."""
+    program = (
+        "import cv2, numpy as np; cv2.setNumThreads(2)\n"
+        "cv2.GaussianBlur(np.zeros((2000, 2000, 3), np.uint8), (31, 31), 5)\n"
+        "from tests.support.training import Colours; from tests.training.test_loading import recipe\n"
+        "from training.recipe import DataSection; from training.loading import training_loader, unpack\n"
+        "loader = training_loader(recipe(data=DataSection(workers=1)), Colours(), 0, 2)\n"
+        "print(sum(len(unpack(batch)[1]) for batch in loader))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "28", done.stderr

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,6 +15,7 @@ from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
 from training.data.augment import evaluation_view
 from training.data.sample import ImageDataset
+from training.workers import before_workers, quiet_worker
 
 
 @dataclass(frozen=True)
@@ -81,22 +81,19 @@ def batches(
     skip_unreadable: bool = False,
 ) -> Iterator[Batch]:
     """All given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
+    if workers:
+        before_workers()
     loader = DataLoader(
         Views(dataset, indices, config),
         batch_size,
         num_workers=min(workers, -(-len(indices) // batch_size)),
         collate_fn=collate,
-        worker_init_fn=_one_thread,
+        worker_init_fn=quiet_worker,
     )
     for batch in loader:
         if batch.unreadable and not skip_unreadable:
             raise TNetError(batch.unreadable[0])
         yield batch
-
-
-def _one_thread(_: int) -> None:
-    cv2.setNumThreads(1)  # the processes themselves run in parallel
-    torch.set_num_threads(1)
 
 
 def spread(count: int, limit: int | None) -> list[int]:
