@@ -25,10 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
         recipe = read_recipe(options.recipe, options.overrides)
         out = Path(options.out) if options.out else Path("runs") / recipe.name
-        print(_train(recipe, out, options))
+        folder = _train(recipe, out, options)
+        if _first():
+            print(folder)
         return 0
     except TNetError as error:
-        if os.environ.get("RANK", "0") == "0":  # once, not by every process
+        if _first():
             print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -49,6 +51,11 @@ def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
             "processes do not apply to it."
         )
     return train_policy(recipe, out)
+
+
+def _first() -> bool:
+    """What there is to say is said once, not by every process."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _parser() -> argparse.ArgumentParser:
