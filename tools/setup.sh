@@ -6,6 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:?app, training or dev}
 venv=.venv
+case $kind in # each file includes the one before it
+  app) files=(requirements.txt) ;;
+  training) files=(requirements.txt requirements-training.txt) ;;
+  dev) files=(requirements.txt requirements-training.txt requirements-dev.txt) ;;
+  *) echo "Usage: tools/setup.sh app|training|dev" >&2 && exit 2 ;;
+esac
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
@@ -40,12 +46,6 @@ if [ ! -x $venv/bin/python ]; then
   "$python" -m venv $venv
 fi
 
-case $kind in # each file includes the one before it
-  app) files=(requirements.txt) ;;
-  training) files=(requirements.txt requirements-training.txt) ;;
-  dev) files=(requirements.txt requirements-training.txt requirements-dev.txt) ;;
-  *) echo "Usage: tools/setup.sh app|training|dev" >&2 && exit 2 ;;
-esac
 stamp=$venv/.installed-$kind
 wanted=$(cat "${files[@]}" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then

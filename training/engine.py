@@ -333,8 +333,8 @@ class Engine:
         self._save()
         known = self.metrics is not None and self.metrics.validated == self.step
         # All processes must agree, and only the main one knows.
-        skip = self.accelerator.reduce(torch.tensor(float(known or (self.stopping.asked and not finished))), "sum")
-        if not bool(skip > 0):
+        skip = torch.tensor(float(known or (self.stopping.asked and not finished)), device=self.accelerator.device)
+        if not bool(self.accelerator.reduce(skip, "sum") > 0):
             self._validate()
         folder = self.out / CHECKPOINT_FOLDER
         if self.metrics is not None:

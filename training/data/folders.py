@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, key, read_boxes_csv
-from training.data.files import Entry, FileDataset, check_boxes_used, one_per_box
+from training.data.files import Entry, FileDataset, check_boxes_used
 from training.data.listing import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
-from training.data.splits import Which, keep_side, root_folder, split_folder, split_name
+from training.data.splits import Which, divided, root_folder, split_folder, split_name
 from training.recipe import DataSection
 
 CLASS_LIST = "classes.txt"
@@ -33,17 +33,7 @@ def open_class_folders(
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
     if data.boxes is not None:
         check_boxes_used(data.boxes, boxes, entries, root)
-    chosen = keep_side(entries, data, which)
-    if data.crop_to_box:
-        chosen = one_per_box(chosen)
-    return FileDataset(
-        name,
-        which,
-        readable(folders),
-        chosen,
-        shorter_side=data.shorter_side,
-        crop_to_box=data.crop_to_box,
-    )
+    return divided(data, which, name, readable(folders), entries)
 
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:

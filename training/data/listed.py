@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 from tnet_core.errors import TNetError
 from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
-from training.data.files import Entry, FileDataset, check_boxes_used, one_per_box
+from training.data.files import Entry, FileDataset, check_boxes_used
 from training.data.listing import is_file, read_lines
-from training.data.splits import Which, keep_side, listed_as_train, root_folder, split_name
+from training.data.splits import Which, divided, listed_as_train, root_folder, split_name
 from training.recipe import DataSection
 
 
@@ -52,17 +52,7 @@ def open_listed(
         raise TNetError(f"{root} lists no images for the split '{split_name(data, which)}'.")
     if data.boxes is not None:
         check_boxes_used(data.boxes, boxes, entries, root)
-    chosen = keep_side(entries, data, which)
-    if data.crop_to_box:
-        chosen = one_per_box(chosen)
-    return FileDataset(
-        name,
-        which,
-        readable(names),
-        chosen,
-        shorter_side=data.shorter_side,
-        crop_to_box=data.crop_to_box,
-    )
+    return divided(data, which, name, readable(names), entries)
 
 
 def _table(path: Path) -> dict[str, str]:

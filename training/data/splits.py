@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from tnet_core.errors import TNetError
-from training.data.files import Entry
+from training.data.files import Entry, FileDataset, one_per_box
 from training.data.listing import is_folder, sub_folders
 from training.recipe import DataSection
 
@@ -37,6 +37,18 @@ def keep_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list
             "choose another number or give the data set a validation split of its own."
         )
     return kept
+
+
+def divided(
+    data: DataSection, which: Which, name: str, class_names: Sequence[str], entries: Iterable[Entry]
+) -> FileDataset:
+    """The data set of one side of the holdout, whole images or the boxes in them."""
+    chosen = keep_side(entries, data, which)
+    if data.crop_to_box:
+        chosen = one_per_box(chosen)
+    return FileDataset(
+        name, which, class_names, chosen, shorter_side=data.shorter_side, crop_to_box=data.crop_to_box
+    )  # fmt: skip
 
 
 def split_name(data: DataSection, which: Which) -> str:
