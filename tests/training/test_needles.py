@@ -101,6 +101,17 @@ def test_boxes_hold_exactly_what_tells_the_class(index: int) -> None:
     assert not (differs & ~inside).any()
 
 
+@pytest.mark.parametrize("glyph", [8, 13, 18, 24])
+def test_no_pixel_outside_the_boxes_tells_the_class(glyph: int) -> None:
+    dataset = NeedlesDataset(replace(SMALL, glyph=glyph, needles=4), "validation", 21)
+    for index in range(40):
+        one, two = (dataset.draw(index, label) for label in (0, 1))
+        differs = (one.image != two.image).any(2)
+        for x0, y0, x1, y1 in (mark.box for mark in one.needles):
+            differs[y0:y1, x0:x1] = False
+        assert not differs.any(), f"canvas {index}"
+
+
 def test_marks_do_not_touch_each_other() -> None:
     section = replace(SMALL, needles=6, decoys=3, distractors=6)
     for index in range(5):

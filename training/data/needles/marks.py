@@ -100,7 +100,7 @@ def draw(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
     outline = (radii[:, None] * _circle() // ONE + size * 8).astype(np.int32)
     fine = np.zeros((size, size), np.uint8)
     cv2.fillPoly(fine, [outline], 255, cv2.LINE_AA, shift=4)
-    pebble = _averaged(fine)
+    pebble = _within_box(_averaged(fine), mark)
     width = max(mark.pebble // 4, 1) | 1
     drop = max(mark.pebble // 9, 1)
     shadow = np.zeros_like(pebble)
@@ -113,6 +113,14 @@ def _circle() -> np.ndarray:
     """(_RIM, 2) int64: cosine and sine of evenly spaced angles, fixed point."""
     angles = [TURN * i // _RIM for i in range(_RIM)]
     return np.array([(cosine(a), sine(a)) for a in angles], np.int64)
+
+
+def _within_box(coverage: np.ndarray, mark: Mark) -> np.ndarray:
+    """Coverage (2 * reach, 2 * reach) without the faint fringe that antialiasing leaves beyond the mark's box."""
+    edge = mark.reach - mark.pebble
+    inside = np.zeros_like(coverage)
+    inside[edge:-edge, edge:-edge] = coverage[edge:-edge, edge:-edge]
+    return inside
 
 
 def _averaged(fine: np.ndarray) -> np.ndarray:
