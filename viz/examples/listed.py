@@ -1,0 +1,55 @@
+"""The pictures of the folder `examples/`, as its list names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tnet_core import TNetError
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+LIST = "examples.yaml"
+KINDS = ("photo", "bird", "needles")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One picture: what it shows, who made it, and what may be done with it."""
+
+    file: str  # in the folder of the list
+    title: str
+    kinds: tuple[str, ...]  # which checkpoints it suits
+    author: str
+    licence: str
+    statement: str  # words of the source about author and licence
+    source: Mapping[str, str] = field(hash=False)  # a file of a package, or the module that draws it
+    sha256: str  # of the file
+    link: str = ""
+
+
+@lru_cache(maxsize=4)
+def listed(folder: Path = FOLDER) -> tuple[Listed, ...]:
+    """All pictures, in the order of the gallery; none where the folder has no list."""
+    path = folder / LIST
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(_picture(item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))["pictures"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise TNetError(f"The list of examples '{path}' cannot be used ({type(error).__name__}: {error}).") from None
+
+
+def suiting(kind: str, folder: Path = FOLDER) -> tuple[Listed, ...]:
+    """The pictures for one kind of checkpoint."""
+    return tuple(picture for picture in listed(folder) if kind in picture.kinds)
+
+
+def _picture(item: dict[str, Any]) -> Listed:
+    source = {str(key): str(value) for key, value in item["source"].items()}
+    texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement", "sha256")}
+    return Listed(kinds=tuple(item["kinds"]), source=source, link=str(item.get("link", "")), **texts)
