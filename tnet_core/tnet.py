@@ -188,7 +188,8 @@ class TNet(nn.Module):
         """
         n, fraction = self.config.grid, self.config.cell_fraction
         rows, cols = (official_axis(side, n, fraction) for side in images.shape[2:])
-        padded = F.pad(images, (cols.pad_before, cols.pad_after, rows.pad_before, rows.pad_after))
+        margins = (cols.pad_before, cols.pad_after, rows.pad_before, rows.pad_after)
+        padded = F.pad(images, margins) if any(margins) else images  # padding by nothing would copy it all
         # A view (B, 3, n, n, cell, cell); indexing copies what was asked for.
         windows = padded.unfold(2, rows.cell, rows.stride).unfold(3, cols.cell, cols.stride)
         parents = torch.arange(images.shape[0], device=images.device).repeat_interleave(cells.shape[1])
