@@ -29,6 +29,9 @@ class InitSection:
     checkpoint: str | None = None  # registry id, folder or hf:owner/name@commit
     tag: str | None = None  # which of timm's weights (ns_jft_in1k: NoisyStudent); None: timm's default
     classifier: bool = False  # keep the pretrained classifier too (timm, wheel)
+    # Start the weighting module as a plain average. The official initialisation (uniform in +-1 over 1280 inputs)
+    # can give all weight to one look from the start, and no gradient reaches the others.
+    even_weights: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ _WHEELS = {
 
 def warm_start(model: TNet, init: InitSection) -> str:
     """Fill a freshly built model as `init` says; a sentence for the checkpoint's provenance."""
+    if init.even_weights:
+        even_weights(model)
     if init.weights == "timm":
         return _from_timm(model, init)
     if init.weights == "wheel":
@@ -58,6 +60,14 @@ def warm_start(model: TNet, init: InitSection) -> str:
     if init.weights == "checkpoint":
         return _from_checkpoint(model, init)
     return "Trained from random weights."
+
+
+@torch.no_grad()
+def even_weights(model: TNet) -> None:
+    """Every look counts the same until the weighting module has learned otherwise."""
+    if model.weighting is not None:
+        model.weighting.output.weight.zero_()
+        model.weighting.output.bias.zero_()
 
 
 def _from_timm(model: TNet, init: InitSection) -> str:

@@ -253,3 +253,12 @@ def test_a_checkpoint_with_another_backbone_is_refused(tmp_path: Path, own_cache
 def test_a_checkpoint_that_is_not_there_is_refused(own_caches: None) -> None:
     with pytest.raises(TNetError, match="'runs/none/checkpoint' is neither a registry id nor a folder"):
         warm_start(tn.build(TINY), InitSection(weights="checkpoint", checkpoint="runs/none/checkpoint"))
+
+
+def test_weights_can_start_even() -> None:
+    config = tn.TNetConfig.from_dict(TINY.to_dict() | {"weighting": True})
+    model = tn.build(config)
+    features = torch.randn(2, 4, model.features.num_features)
+    assert (model.weights(features) - 0.25).abs().max() > 0.01
+    warm_start(model, InitSection(even_weights=True))
+    torch.testing.assert_close(model.weights(features), torch.full((2, 4), 0.25))
