@@ -1,0 +1,98 @@
+"""`python -m training.bundle CHECKPOINT FOLDER`: a checkpoint as it is shipped, in half precision and with its card.
+
+python -m training.bundle runs/lite0-cub/checkpoint checkpoints/tnet-lite0-cub   # half-precision copy
+python -m training.evaluate checkpoints/tnet-lite0-cub …                         # measures what is shipped
+python -m training.bundle checkpoints/tnet-lite0-cub --title "…"                 # writes README.md, prints the
+                                                                                 # registry entry
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tnet_core as tn
+from tnet_core.checkpoints.card import CheckpointCard, card_of
+from tnet_core.checkpoints.drafting import as_id, digests_of, draft
+from tnet_core.checkpoints.evaluation import read_evaluation
+from tnet_core.checkpoints.files import EVALUATION_FILE, README_FILE, TENSOR_FILE, reason, write_atomically
+from tnet_core.checkpoints.format import load_folder
+from tnet_core.errors import TNetError
+from training.model_card import Details, model_card
+
+PLAIN_GIT = 10_000_000  # bytes: a Space takes larger files through Git LFS only
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+        return 0
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training.bundle",
+        description="Copy a checkpoint in half precision into FOLDER, to be shipped with the project; or, with one "
+        "folder alone, write its card (README.md) from what it holds and print its registry entry.",
+    )
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="registry id, folder or hf:owner/name")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="where the copy goes")
+    parser.add_argument("--title", help="title of the card (default: the folder's name)")
+    parser.add_argument("--description", help="one line for the registry entry")
+    parser.add_argument("--notes", metavar="FILE", help="Markdown sections for the card, before the numbers")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.folder is not None:
+        copy_half(options.checkpoint, Path(options.folder))
+    folder = Path(options.folder or options.checkpoint)
+    if (folder / EVALUATION_FILE).exists():
+        read_evaluation(folder)  # loading only announces a broken one
+    card = card_of(load_folder(folder, device="cpu"))
+    title = options.title or folder.resolve().name
+    write_card(folder, card, title, _notes(options.notes))
+    size = (folder / TENSOR_FILE).stat().st_size
+    if size > PLAIN_GIT:
+        print(f"Note: {TENSOR_FILE} has {size / 1e6:.1f} MB; a Space needs Git LFS for it.", file=sys.stderr)
+    if card.evaluation is None:
+        print(f"Not measured yet: run 'python -m training.evaluate {folder} DATA', then this again.", file=sys.stderr)
+    given = {"id": as_id(folder.resolve().name), "title": title, "description": options.description}
+    print(draft(card, {"folder": _beside(folder)}, digests_of(folder), Path("checkpoints.yaml"), given), end="")
+
+
+def _beside(folder: Path) -> str:
+    """The folder as a registry in the current folder names it, or one beside it if it lies elsewhere."""
+    whole, here = folder.resolve(), Path.cwd().resolve()
+    return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.name
+
+
+def copy_half(checkpoint: str, folder: Path) -> None:
+    """The same model with its weights rounded to half precision; computation stays float32."""
+    model = tn.load(checkpoint, device="cpu")
+    card = card_of(model)
+    tn.save(model, folder, provenance=dict(card.provenance), half=True)
+
+
+def write_card(folder: Path, card: CheckpointCard, title: str, notes: str = "") -> None:
+    text = model_card(card, Details.of(card, title), None, notes)
+    write_atomically(folder / README_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def _notes(path: str | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip() + "\n"
+    except (OSError, UnicodeDecodeError) as error:
+        raise TNetError(f"Cannot read the notes in '{path}': {reason(error)}.") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
