@@ -14,11 +14,17 @@ from typing import Any
 import gradio as gr
 
 import tnet_core as tn
+from tnet_core.checkpoints import CheckpointCard, card_of
+from tnet_core.checkpoints.example_set import fetch_pictures
+from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
 from viz import fragments, style
-from viz.examples import EXAMPLES, picture
+from viz.budgets import largest, offered
+from viz.furniture import Furniture, furniture
+from viz.gallery import Picture, drawings, fetched_picture, gallery, pictures_for
+from viz.kinds import kind_of
 from viz.scene import Scene, View, prepare, view
 
-PRESET = "lite0-cub"
+PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
 LARGEST_UPLOAD = "50mb"
 SESSIONS = 200  # remembered at once, about 3 MB each
 
@@ -30,100 +36,171 @@ REPORT_EXAMPLE = """element.addEventListener('click', event => {
 
 
 class Explorer:
-    """One model, built at first use, and the scenes it makes."""
+    """The checkpoints on a shelf and the scenes they make. A checkpoint is meant by its spec."""
 
-    def __init__(self, device: str | None = None) -> None:
-        self._device = device
-        self._examples: dict[int, Scene] = {}
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._scenes: dict[tuple[str, int], Scene] = {}
+        self._fetched: dict[str, tuple[Picture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
 
     @cached_property
-    def model(self) -> tn.TNet:
-        return tn.build(tn.preset(PRESET), seed=0, device=self._device)
+    def landing(self) -> str:
+        """The checkpoint that is open when a visitor arrives."""
+        return self.shelf.first()
 
-    def explore(self, image: Any, title: str) -> Scene:
+    def about(self, spec: str) -> CheckpointCard:
+        return card_of(self.shelf.open(spec))
+
+    def pictures(self, spec: str) -> tuple[Picture, ...]:
+        """Those that suit the checkpoint, then those that were fetched for it."""
+        own = drawings() if spec == UNTRAINED else pictures_for(kind_of(self.about(spec)))
+        return own + self._fetched.get(spec, ())
+
+    def has_more(self, spec: str) -> bool:
+        return self.shelf.choice(spec).examples is not None and spec not in self._fetched
+
+    def fetch_more(self, spec: str) -> None:
+        """Pictures of the Hub data set that the registry names; they stay for everybody."""
+        examples = self.shelf.choice(spec).examples
+        if examples is not None:
+            credit = f"from the data set {examples.dataset}, {examples.licence}"
+            found = fetch_pictures(examples)
+            for path in found.values():
+                tn.ImageSource.open(path)  # a picture that cannot be read is refused before it is offered
+            self._fetched[spec] = tuple(fetched_picture(name, path, credit) for name, path in found.items())
+
+    def furniture(self, spec: str) -> Furniture:
+        choices = [(choice.title, choice.spec) for choice in self.shelf.choices]
+        trained, more = spec != UNTRAINED, self.has_more(spec)
+        about, sentences = self.about(spec), self.shelf.complaints
+        return furniture(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
+
+    def explore(self, spec: str, image: Any, title: str, credit: str = "") -> Scene:
         """One traversal with the largest budget; every smaller one follows from it."""
         source = tn.ImageSource.open(image)
         with self._lock:
-            trace = tn.traverse(self.model, source, budget=(self.model.config.cells,))
-        return prepare(trace, source, title)
+            model = self.shelf.open(spec)
+            trace = tn.traverse(model, source, budget=largest(model.config))
+        return prepare(trace, source, title, credit)
 
-    def example(self, index: int) -> Scene:
+    def example(self, spec: str, index: int) -> Scene:
         """The same for everybody, so traversed once."""
         with self._lock:
-            if index not in self._examples:
-                self._examples[index] = self.explore(picture(index), EXAMPLES[index].title)
-            return self._examples[index]
+            if (spec, index) not in self._scenes:
+                picture = self.pictures(spec)[index]
+                self._scenes[spec, index] = self.explore(spec, picture.open(), picture.title, picture.credit)
+            return self._scenes[spec, index]
 
 
 def page(explorer: Explorer) -> gr.Blocks:
-    """The whole page. Nothing is computed until a browser asks."""
-    config = tn.preset(PRESET)
+    """The whole page. No picture is looked at until a browser asks."""
+    spec = explorer.landing
+    first = explorer.furniture(spec)
+    plain: dict[str, Any] = {"apply_default_css": False}
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
-        scene = gr.State()
-        gr.HTML(fragments.MASTHEAD, apply_default_css=False)
-        gr.HTML(fragments.UNTRAINED, apply_default_css=False)
+        opened, scene = gr.State(spec), gr.State()
+        shown_from = gr.State(0)  # number of the example, or file of the upload, on the page
+        gr.HTML(fragments.MASTHEAD, **plain)
+        with gr.Row(elem_id="source"):
+            chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="chooser", **first.chooser)
+            about = gr.HTML(**first.card, **plain, elem_id="card")
+        notice = gr.HTML(**first.notice, **plain, elem_id="notice")
         with gr.Row(elem_id="pick"):
-            gallery = gr.HTML(
-                fragments.gallery(0), js_on_load=REPORT_EXAMPLE, apply_default_css=False, elem_id="gallery"
-            )
-            upload = gr.UploadButton("Upload a picture", size="md", elem_id="upload", type="filepath")
-        problem = gr.HTML("", apply_default_css=False, elem_id="problem")
+            shelf = gr.HTML(gallery(explorer.pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery")
+            with gr.Column(elem_id="bring", min_width=150):
+                upload = gr.UploadButton("Upload a picture", size="md", elem_id="upload", type="filepath")
+                more = gr.Button("More examples", size="md", elem_id="more", **first.more)
+                invited = gr.HTML(**first.invitation, **plain, elem_id="invitation")
+        problem = gr.HTML("", **plain, elem_id="problem")
         with gr.Row(elem_id="board"):
             with gr.Column(scale=7, min_width=320):
                 with gr.Column(elem_classes="tn-stage"):
-                    image = gr.HTML(fragments.LOADING, apply_default_css=False, elem_id="picture")
-                    boxes = gr.HTML("", apply_default_css=False, elem_id="boxes")
+                    image = gr.HTML(fragments.LOADING, **plain, elem_id="picture")
+                    boxes = gr.HTML("", **plain, elem_id="boxes")
                 with gr.Column(elem_id="budget-panel"):
-                    budget = gr.Slider(
-                        0, config.cells, value=config.budget[0], step=1, label="Looks that count", elem_id="budget"
-                    )
-                    summary = gr.HTML("", apply_default_css=False, elem_id="summary")
+                    ticks: dict[str, Any] = {"minimum": 0, "step": 1, "elem_classes": "tn-budget"}
+                    budget = gr.Slider(**ticks, **first.budget, elem_id="budget")
+                    deeper = gr.Slider(**ticks, **first.deeper, elem_id="deeper")
+                    summary = gr.HTML("", **plain, elem_id="summary")
                 with gr.Column(elem_id="looks", elem_classes="tn-panel"):
-                    looks = gr.HTML("", apply_default_css=False)
+                    looks = gr.HTML("", **plain)
             with gr.Column(scale=5, min_width=320):
                 decision_head, decision = panel("decision")
                 ledger_head, ledger = panel("ledger")
                 grid_head, grid = panel("grid")
 
         shown = [boxes, summary, decision_head, decision, ledger_head, ledger, looks, grid_head, grid]
-        everything = [scene, image, gallery, problem, *shown]
+        sliders = [budget, deeper]
+        chosen = [scene, image, shelf, problem, shown_from, *shown]
+        furnished = [chooser, about, notice, invited, more, *sliders]
 
-        def choose(index: int, k: int) -> list[Any]:
-            chosen = explorer.example(index)
-            return [chosen, chosen.picture, fragments.gallery(index), "", *parts(view(chosen, k))]
+        def show(spec: str, where: int | str, *values: float) -> list[Any]:
+            """The values of `chosen` for an example or an uploaded file."""
+            if isinstance(where, int):
+                made, selected = explorer.example(spec, where), where
+            else:
+                made, selected = explorer.explore(spec, where, Path(where).name), None
+            shown_budget = offered(made.trace.config, values)
+            return [made, made.picture, gallery(explorer.pictures(spec), selected), "", where,
+                    *parts(view(made, shown_budget))]  # fmt: skip
 
-        def on_load(k: int) -> list[Any]:
-            return choose(0, k)
+        def unchanged(error: tn.TNetError) -> list[Any]:
+            return [gr.skip()] * 3 + [fragments.problem(str(error))] + [gr.skip()] * (len(shown) + 1)
 
-        def on_example(k: int, event: gr.EventData) -> list[Any]:
-            return choose(min(max(int(event.example), 0), len(EXAMPLES) - 1), k)
+        def on_load(spec: str, *values: float) -> list[Any]:
+            return show(spec, 0, *values)
 
-        def on_upload(file: str, k: int) -> list[Any]:
+        def on_example(spec: str, budget: float, deeper: float, event: gr.EventData) -> list[Any]:
+            last = len(explorer.pictures(spec)) - 1
+            return show(spec, min(max(int(event.example), 0), last), budget, deeper)
+
+        def on_upload(spec: str, file: str, *values: float) -> list[Any]:
             try:
-                chosen = explorer.explore(file, Path(file).name)
+                return show(spec, file, *values)
             except tn.TNetError as error:
-                return [gr.skip()] * 3 + [fragments.problem(str(error))] + [gr.skip()] * len(shown)
-            return [chosen, chosen.picture, fragments.gallery(None), "", *parts(view(chosen, k))]
+                return unchanged(error)
+
+        def on_checkpoint(wanted: str, spec: str, where: int | str) -> list[Any]:
+            try:
+                new = explorer.furniture(wanted)
+                kept = where if isinstance(where, str) and Path(where).is_file() else 0
+                result = show(wanted, kept, new.budget["value"], new.deeper["value"])
+            except tn.TNetError as error:
+                return [gr.skip(), gr.update(value=spec), *[gr.skip()] * (len(furnished) - 1), *unchanged(error)]
+            return [wanted, *(gr.update(**change) for change in parts(new)), *result]
+
+        def on_more(spec: str, where: int | str) -> list[Any]:
+            try:
+                explorer.fetch_more(spec)
+            except tn.TNetError as error:
+                return [gr.skip(), gr.skip(), fragments.problem(str(error))]
+            selected = where if isinstance(where, int) else None
+            return [gallery(explorer.pictures(spec), selected), gr.update(visible=False), ""]
 
         run: dict[str, Any] = {"concurrency_id": "traversal", "concurrency_limit": 1, "api_visibility": "private"}
-        demo.load(on_load, [budget], everything, show_progress="hidden", **run)
-        gallery.click(on_example, [budget], everything, show_progress="minimal", show_progress_on=[image], **run)
-        upload.upload(on_upload, [upload, budget], everything, show_progress="minimal", show_progress_on=[image], **run)
-        budget.input(
-            redraw, [scene, budget], shown, show_progress="hidden", trigger_mode="always_last",
-            concurrency_limit=8, api_visibility="private",
-        )  # fmt: skip
+        wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [image]} | run
+        demo.load(on_load, [opened, *sliders], chosen, show_progress="hidden", **run)
+        shelf.click(on_example, [opened, *sliders], chosen, **wait)
+        upload.upload(on_upload, [opened, upload, *sliders], chosen, **wait)
+        chooser.input(on_checkpoint, [chooser, opened, shown_from], [opened, *furnished, *chosen], **wait)
+        more.click(on_more, [opened, shown_from], [shelf, more, problem], show_progress="minimal",
+                   show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
+        for slider in sliders:
+            slider.input(
+                redraw, [scene, *sliders], shown, show_progress="hidden", trigger_mode="always_last",
+                concurrency_limit=8, api_visibility="private",
+            )  # fmt: skip
     return demo
 
 
-def redraw(scene: Scene | None, k: int) -> list[Any]:
-    """The slider: re-aggregates what is cached, never runs the backbone."""
+def redraw(scene: Scene | None, *values: float) -> list[Any]:
+    """A slider: re-aggregates what is cached, never runs the backbone."""
     if scene is None:
         gr.Warning("This page was left alone for too long: reload it to go on.")
         return [gr.skip()] * len(fields(View))
-    return parts(view(scene, k))
+    return parts(view(scene, offered(scene.trace.config, values)))
 
 
 def panel(name: str) -> tuple[gr.HTML, gr.Plot]:
@@ -134,9 +211,9 @@ def panel(name: str) -> tuple[gr.HTML, gr.Plot]:
     return head, figure
 
 
-def parts(shown: View) -> list[Any]:
-    """The fields of a view, in their order, which is that of the page's outputs."""
-    return [getattr(shown, field.name) for field in fields(View)]
+def parts(shown: View | Furniture) -> list[Any]:
+    """The fields, in their order, which is that of the page's outputs."""
+    return [getattr(shown, field.name) for field in fields(shown)]
 
 
 def theme() -> gr.themes.Base:
@@ -160,6 +237,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=port, help="port to listen on (default: %(default)s)")
     parser.add_argument("--share", action="store_true", help="make a temporary public link")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where present")
+    parser.add_argument("--checkpoint", metavar="ID|FOLDER|hf:OWNER/NAME", help="open this one first")
+    parser.add_argument("--registry", metavar="FILE", help="your own checkpoints, added to the shipped ones")
     given = parser.parse_args()
     if not 1 <= given.port <= 65535:
         parser.error(f"--port must lie in 1…65535, not {given.port}.")
@@ -170,9 +249,17 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
-    explorer = Explorer(given.device)
-    # The first visitor should not wait for the model: the landing picture is traversed while the server starts.
-    warming = threading.Thread(target=explorer.example, args=(0,), daemon=True)
+    try:
+        registry = tn.checkpoints.Registry.load(given.registry)
+        shelf = Shelf(registry, stand_in=PRESET, device=given.device)
+        if given.checkpoint is not None:
+            shelf.add(given.checkpoint, on_notice=shelf.complaints.append)
+    except tn.TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    explorer = Explorer(shelf)
+    # The first visitor should not wait: the landing picture is traversed while the server starts.
+    warming = threading.Thread(target=explorer.example, args=(explorer.landing, 0), daemon=True)
     warming.start()
     demo = page(explorer)
     try:
@@ -192,7 +279,7 @@ def main() -> int:
 
 @cache
 def _demo() -> gr.Blocks:
-    return page(Explorer())
+    return page(Explorer(Shelf.stocked(None, stand_in=PRESET)))
 
 
 def __getattr__(name: str) -> gr.Blocks:

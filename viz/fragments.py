@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import html
-from functools import lru_cache
+from collections.abc import Sequence
 
-from tnet_core import ImageSource, Trace
-from viz.encode import data_uri, preview
-from viz.examples import EXAMPLES, picture
+from tnet_core import Trace
 from viz.numbers import gigaflops, percent
-
-_THUMBNAIL = 240
+from viz.selection import Shown, chosen
 
 MASTHEAD = (
     '<header class="tn-masthead"><h1>TNet Explorer</h1>'
@@ -35,29 +32,21 @@ def problem(sentence: str) -> str:
     return f'<p class="tn-problem" role="alert">{html.escape(sentence)} The picture below is unchanged.</p>'
 
 
-def summary(trace: Trace, k: int) -> str:
+def complaints(sentences: Sequence[str]) -> str:
+    """What could not be used when the app started; what can be used is on the page."""
+    return "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in sentences)
+
+
+def summary(trace: Trace, shown: Shown) -> str:
     """Looks, cost and area, with units."""
-    cost, everything = trace.cost(k), trace.cost()
-    covered = trace.coverage(k).get(2, 0.0)
+    looks = chosen(trace, shown)
+    cost, everything = trace.cost(subset=looks), trace.cost()
+    covered = trace.coverage(subset=looks)
     parts = [
-        f"<b>{k}</b> of {len(trace.locations)} looks",
+        f"<b>{len(looks)}</b> of {len(trace.locations)} looks",
         f"<b>{gigaflops(cost.flops)}</b> of {gigaflops(everything.flops)}",
-        f"boxes cover <b>{percent(covered)}</b> of the picture",
+        f"boxes cover <b>{percent(covered.get(2, 0.0))}</b> of the picture",
     ]
+    if trace.levels > 2:
+        parts.append(f"the closest <b>{percent(covered.get(trace.levels, 0.0))}</b>")
     return f'<p class="tn-summary">{"".join(f"<span>{part}</span>" for part in parts)}</p>'
-
-
-def gallery(selected: int | None) -> str:
-    """Buttons of the examples; `data-example` is what a click reports."""
-    buttons = "".join(
-        f'<button type="button" class="tn-example" data-example="{index}" '
-        f'aria-pressed="{"true" if index == selected else "false"}">'
-        f'<img src="{_thumbnail(index)}" alt=""><span>{html.escape(example.title)}</span></button>'
-        for index, example in enumerate(EXAMPLES)
-    )
-    return f'<div class="tn-gallery" role="group" aria-label="Example pictures">{buttons}</div>'
-
-
-@lru_cache(maxsize=len(EXAMPLES))
-def _thumbnail(index: int) -> str:
-    return data_uri(preview(ImageSource.open(picture(index)), _THUMBNAIL), quality=80)

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from tnet_core import Trace
 from viz import style
 from viz.numbers import times
+from viz.selection import Shown, chosen, labels
 
 _CELL_HEIGHT = 44
 _LARGEST_WRITTEN = 7  # beyond this many cells per side numbers do not fit
@@ -25,7 +26,7 @@ def lift_bounds(cells: int) -> tuple[float, float]:
     return tuple(cells * r / (r + cells - 1) for r in (1 / ratio, ratio))  # type: ignore[return-value]
 
 
-def figure(trace: Trace, k: int) -> go.Figure:
+def figure(trace: Trace, shown: Shown) -> go.Figure:
     """A fixed scale: the same tint means the same lift for every image and every checkpoint."""
     if not trace.distributions:
         return go.Figure(layout=style.layout(60, left=0, right=0))
@@ -33,7 +34,9 @@ def figure(trace: Trace, k: int) -> go.Figure:
     lift = grid.lift.astype(float)
     n = lift.shape[0]
     low, high = lift_bounds(grid.cells)
-    numbers = {look.index: position + 1 for position, look in enumerate(trace.locations[:k]) if look.parent is None}
+    called = labels(trace)
+    taken = chosen(trace, shown)
+    numbers = {look.index: called[p] for p in taken if (look := trace.locations[p]).parent is None}
     heat = go.Heatmap(
         z=np.log2(lift).tolist(),  # a factor of two up and down is the same step of tint
         zmin=math.log2(low),
@@ -53,15 +56,14 @@ def figure(trace: Trace, k: int) -> go.Figure:
         xaxis=style.axis(showticklabels=False, range=[-0.5, n - 0.5]),
         yaxis=style.axis(showticklabels=False, range=[n - 0.5, -0.5]),
     )
-    newest = trace.locations[k - 1] if k else None
-    if newest is not None and newest.parent is None:
-        row, column = divmod(newest.index, n)
+    if taken:  # the newest look, or the cell it lies in
+        row, column = divmod(trace.locations[taken[-1]].path[0], n)
         outline = {"color": style.ACCENT, "width": 2.5}
         figure.add_shape(x0=column - 0.48, x1=column + 0.48, y0=row - 0.47, y1=row + 0.47, line=outline)
     return figure
 
 
-def _labels(lift: np.ndarray, numbers: dict[int, int]) -> list[list[str]]:
+def _labels(lift: np.ndarray, numbers: dict[int, str]) -> list[list[str]]:
     """The lift, under the number of the look where one was taken."""
     flat = [
         f"<b>{numbers[index]}</b><br>{times(value)}" if index in numbers else times(value)
@@ -92,8 +94,9 @@ def caption(trace: Trace) -> str:
         return "This model looks at the whole image once: there is no grid."
     cells = trace.distributions[0].cells
     low, high = lift_bounds(cells)
+    which = "The thumbnail's grid. " if trace.levels > 2 else ""
     return (
-        "How much likelier than chance each cell was, 1× being uniform; bold numbers are looks. Raw probabilities "
-        f"look flat whatever was learned, because location logits are L2-normalised before the softmax: with {cells} "
-        f"cells lift stays within {times(low)} and {times(high)}, the ends of this fixed scale."
+        f"{which}How much likelier than chance each cell was, 1× being uniform; bold numbers are looks. Raw "
+        f"probabilities look flat whatever was learned, because location logits are L2-normalised before the softmax: "
+        f"with {cells} cells lift stays within {times(low)} and {times(high)}, the ends of this fixed scale."
     )

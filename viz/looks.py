@@ -8,6 +8,7 @@ from tnet_core import Trace
 from viz.encode import data_uri
 from viz.ledger import names, shares_of
 from viz.numbers import short, signed
+from viz.selection import Shown, chosen
 
 
 def encode(trace: Trace) -> tuple[str, ...]:
@@ -15,13 +16,14 @@ def encode(trace: Trace) -> tuple[str, ...]:
     return tuple(data_uri(pixels, quality=80) for pixels in (trace.thumbnail, *trace.crops))
 
 
-def strip(trace: Trace, k: int, images: Sequence[str]) -> str:
-    """HTML list of the first k looks after the thumbnail; the newest is in focus."""
-    values = shares_of(trace, k).values
-    weights = trace.weights(k)
+def strip(trace: Trace, shown: Shown, images: Sequence[str]) -> str:
+    """HTML list of the looks after the thumbnail; the newest is in focus."""
+    positions = chosen(trace, shown)
+    rows = [0, *(position + 1 for position in positions)]
+    values, weights = shares_of(trace, shown).values, trace.weights(subset=positions)
     items = [
-        _item(row, name, images[row], float(weights[row]), float(values[row]), focus=0 < row == k)
-        for row, name in enumerate(names(trace, k))
+        _item(row, name, images[row], float(weight), float(value), focus=0 < row == rows[-1])
+        for row, name, weight, value in zip(rows, names(trace, shown), weights, values, strict=True)
     ]
     return f'<ol class="tn-looks">{"".join(items)}</ol>'
 

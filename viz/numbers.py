@@ -42,4 +42,7 @@ def fixed(value: float) -> str:
 
 
 def gigaflops(flops: int) -> str:
+    """GFLOPs, or MFLOPs where a small model would be written as a row of zeros."""
+    if 0 < flops < 1e8:
+        return f"{short(flops / 1e6)} MFLOPs"
     return f"{short(flops / 1e9)} GFLOPs"

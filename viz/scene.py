@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from tnet_core import ImageSource, Trace
 from viz import grid, ledger, looks, overlay, scores
 from viz.fragments import heading, summary
+from viz.selection import Shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A scene after its first k looks: HTML fragments and figures."""
+    """A scene after some looks: HTML fragments and figures."""
 
     boxes: str
     summary: str
@@ -35,22 +36,22 @@ class View:
     grid: go.Figure
 
 
-def prepare(trace: Trace, source: ImageSource, title: str) -> Scene:
-    return Scene(trace, overlay.picture(source, title), looks.encode(trace))
+def prepare(trace: Trace, source: ImageSource, title: str, credit: str = "") -> Scene:
+    return Scene(trace, overlay.picture(source, title, credit), looks.encode(trace))
 
 
-def view(scene: Scene, k: int) -> View:
+def view(scene: Scene, shown: Shown) -> View:
     """Re-aggregates cached features; a matrix product, never the backbone."""
     trace = scene.trace
     return View(
-        boxes=overlay.boxes(trace, k),
-        summary=summary(trace, k),
-        scores_head=heading("Decision", scores.caption(trace, k)),
-        scores=scores.figure(trace, k),
-        ledger_head=heading("What each look was worth", ledger.caption(trace, k)),
-        ledger=ledger.figure(trace, k),
+        boxes=overlay.boxes(trace, shown),
+        summary=summary(trace, shown),
+        scores_head=heading("Decision", scores.caption(trace, shown)),
+        scores=scores.figure(trace, shown),
+        ledger_head=heading("What each look was worth", ledger.caption(trace, shown)),
+        ledger=ledger.figure(trace, shown),
         looks=heading("Looks", "What the network saw, at the resolution it saw it.")
-        + looks.strip(trace, k, scene.crops),
+        + looks.strip(trace, shown, scene.crops),
         grid_head=heading("Where it wanted to look", grid.caption(trace)),
-        grid=grid.figure(trace, k),
+        grid=grid.figure(trace, shown),
     )

@@ -16,6 +16,7 @@ AGAINST = "#e8701a"
 STRONG = "#6b7a99"  # the one bar that matters
 WEAK = "rgba(128, 140, 165, 0.45)"  # the others
 INK = "#7a808c"  # text: the grey that is about equally far from white and from black
+FAINT = "rgba(128, 140, 165, 0.16)"  # the scale under a bar
 HAIRLINE = "rgba(128, 136, 150, 0.55)"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -45,7 +46,7 @@ def axis(**changes: Any) -> dict[str, Any]:
     return plain | changes
 
 
-def head(most_looks: int = 25) -> str:
+def head(most_looks: int = 40) -> str:
     """The page's style sheet: the accent as a variable, the sheet itself, and the linked looks.
 
     For the document's head: Gradio rewrites the selectors of a sheet it is given as such.

@@ -57,6 +57,25 @@ def test_a_bundled_entry_may_name_its_place_on_the_hub(checkpoint: Path) -> None
     assert entry.hub.commit == COMMIT
 
 
+def _examples(**changes: Any) -> dict[str, Any]:
+    files = {"wren.jpg": {"sha256": "a" * 64, "size": 5}}
+    return {"dataset": "someone/pictures", "commit": COMMIT, "licence": "CC0-1.0", "files": files} | changes
+
+
+def test_an_entry_may_name_example_pictures_in_a_data_set(checkpoint: Path) -> None:
+    path = write_registry(checkpoint.parent / "mine.yaml", entry_fields(checkpoint, examples=_examples()))
+    examples = _load(path).get("birds").examples
+    assert examples is not None
+    assert (str(examples.id), examples.licence) == (f"hf:someone/pictures@{COMMIT}", "CC0-1.0")
+    assert examples.files["wren.jpg"].size == examples.size == 5
+    bare = write_registry(checkpoint.parent / "bare.yaml", entry_fields(checkpoint))
+    assert _load(bare).get("birds").examples is None
+
+
+def _pictures(*names: str, size: int = 5) -> dict[str, Any]:
+    return _examples(files={name: {"sha256": "a" * 64, "size": size} for name in names})
+
+
 def _without(name: str) -> Any:
     return lambda fields: fields.pop(name)
 
@@ -109,6 +128,21 @@ def _digest(sha256: Any = "a" * 64, size: Any = 5) -> dict[str, Any]:
         (_set("files", _digest(size=-4)), "field 'files.config.json.size'"),
         (_set("files", _digest(size="many")), "field 'files.config.json.size'"),
         (_set("files", _digest(size=10**11)), "field 'files.config.json.size'"),
+        (_set("examples", "someone/pictures"), "field 'examples': must be a mapping"),
+        (_set("examples", {"dataset": "a/b"}), "field 'examples': must hold 'dataset', 'commit', 'licence'"),
+        (_set("examples", _examples(colour="red")), "field 'examples': must hold"),
+        (_set("examples", _examples(dataset="pictures")), "field 'examples.dataset': 'pictures' is not a Hub"),
+        (_set("examples", _examples(commit="main")), "field 'examples.commit': must be a full commit"),
+        (_set("examples", _examples(licence="two\nlines")), "field 'examples.licence': must be one line"),
+        (_set("examples", _examples(files={})), "field 'examples.files': must list 1 to 24 pictures"),
+        (_set("examples", _pictures(*(f"{n}.jpg" for n in range(25)))), "must list 1 to 24 pictures"),
+        (_set("examples", _pictures("../wren.jpg")), "field 'examples.files.../wren.jpg': must be the path"),
+        (_set("examples", _pictures("/etc/x.jpg")), "must be the path of a picture"),
+        (_set("examples", _pictures("a/../b.jpg")), "must be the path of a picture"),
+        (_set("examples", _pictures("a\\b.jpg")), "must be the path of a picture"),
+        (_set("examples", _pictures("model.pt")), "must be the path of a picture (.jpg, .jpeg, .png, .webp)"),
+        (_set("examples", _pictures("wren.jpg", size=13 << 20)), "field 'examples.files.wren.jpg.size'"),
+        (_set("examples", _examples(files={"wren.jpg": 5})), "field 'examples.files.wren.jpg': must be a mapping"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_entry(checkpoint: Path, edit: Any, complaint: str) -> None:

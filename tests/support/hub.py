@@ -180,7 +180,9 @@ class _HubHandler(_Handler):
 
     def do_GET(self) -> None:
         path = self.note()
-        if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/([^/]+)", path):
+        model = re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/([^/]+)", path)
+        dataset = re.fullmatch(r"/(datasets/[^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
+        if found := dataset or model:
             self.resolve(*found.groups())
         elif found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             self.info(found[1], found[2] or "main")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from viz import fragments, style
-from viz.examples import EXAMPLES
 
 
 def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() -> None:
@@ -19,11 +18,11 @@ def test_messages_and_headings_are_escaped() -> None:
         assert "&lt;script&gt;" in html
 
 
-def test_the_gallery_marks_the_chosen_example_only() -> None:
-    pressed = re.findall(r'data-example="(\d+)" aria-pressed="true"', fragments.gallery(2))
-    assert pressed == ["2"]
-    assert 'aria-pressed="true"' not in fragments.gallery(None)
-    assert fragments.gallery(None).count("<button") == len(EXAMPLES)
+def test_what_could_not_be_used_is_said_and_escaped() -> None:
+    assert fragments.complaints([]) == ""
+    html = fragments.complaints(["'<b>' is not a checkpoint.", "Another one."])
+    assert html.count("tn-notice") == 2
+    assert "&lt;b&gt;" in html
 
 
 def test_the_style_sheet_fetches_nothing() -> None:

@@ -13,7 +13,7 @@ from viz import overlay
 
 BOX = re.compile(
     r'<div class="(?P<cls>[^"]*)" data-look="(?P<look>\d+)" '
-    r'style="left:(?P<l>[\d.]+)%;top:(?P<t>[\d.]+)%;width:(?P<w>[\d.]+)%;height:(?P<h>[\d.]+)%"><b>(?P<number>\d+)</b>'
+    r'style="left:(?P<l>[\d.]+)%;top:(?P<t>[\d.]+)%;width:(?P<w>[\d.]+)%;height:(?P<h>[\d.]+)%"><b>(?P<number>[\d.]+)</b>'
 )
 
 
@@ -39,6 +39,7 @@ def test_looks_inside_looks_are_drawn_too() -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(seed=3))
     drawn = found(overlay.boxes(deep, len(deep.locations)))
     assert len(drawn) == 2 + 4
+    assert [box["number"] for box in drawn] == ["1", "2", "1.1", "1.2", "2.1", "2.2"]
     assert max(float(box["w"]) for box in drawn[2:]) < min(float(box["w"]) for box in drawn[:2])
 
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import socket
 import sys
+from pathlib import Path
 
 import gradio as gr
 import numpy as np
 import pytest
 
 import app
+from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import BackboneCalls
+from tnet_core.checkpoints import Registry
+from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
 from viz.scene import View
 
 
 @pytest.fixture(scope="module")
 def explorer() -> app.Explorer:
-    return app.Explorer("cpu")
+    return app.Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
 
 
 def test_moving_the_slider_runs_no_backbone(explorer: app.Explorer) -> None:
-    with BackboneCalls(explorer.model) as calls:
-        scene = explorer.example(0)
+    spec = explorer.landing
+    assert spec == UNTRAINED
+    with BackboneCalls(explorer.shelf.open(spec)) as calls:
+        scene = explorer.example(spec, 0)
         assert calls.batches == [1, 25]  # the thumbnail, then all looks at once
         for k in range(26):
             shown = app.redraw(scene, k)
             logits = np.array(shown[3].data[0].customdata)
             np.testing.assert_allclose(logits, np.sort(scene.trace.logits(k))[::-1][:5], rtol=1e-6)
-        assert explorer.example(0) is scene
+        assert explorer.example(spec, 0) is scene
     assert calls.batches == [1, 25]
 
 
@@ -69,7 +75,7 @@ def test_help_names_every_option(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         app.arguments()
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert all(name in shown for name in ("--host", "--port", "--share", "--device"))
+    assert all(name in shown for name in ("--host", "--port", "--share", "--device", "--checkpoint", "--registry"))
 
 
 @pytest.mark.parametrize("words", [("--port", "70000"), ("--port", "x"), ("--device", "tpu")])
@@ -92,6 +98,34 @@ def test_asking_for_a_missing_gpu_is_refused(
         app.arguments()
     assert ended.value.code == 2
     assert "no CUDA device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--checkpoint", "no-such-thing"), "'no-such-thing' is neither a registry id nor a folder"),
+        (("--registry", "no-such-file.yaml"), "There is no file 'no-such-file.yaml'."),
+    ],
+)
+def test_a_checkpoint_or_registry_that_is_not_there_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    given(monkeypatch, *words, "--device", "cpu")
+    assert app.main() == 1
+    written = capsys.readouterr().err
+    assert sentence in written
+    assert written.count("\n") == 1
+
+
+def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path) -> None:
+    fields = entry_fields(save_birds(tmp_path / "garden-birds"))
+    (tmp_path / "garden-birds" / "model.safetensors").write_bytes(b"damaged")
+    registry = Registry.load(write_registry(tmp_path / "mine.yaml", fields), shipped=None)
+    found = app.Explorer(Shelf(registry, stand_in="lite0-cub", device="cpu"))
+    assert found.landing == UNTRAINED
+    notice = found.furniture(UNTRAINED).notice["value"]
+    assert "Untrained weights" in notice
+    assert "is not what the registry promises" in notice
 
 
 def test_a_taken_port_ends_with_one_sentence(

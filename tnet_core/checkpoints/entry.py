@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.digests import FileDigest
+from tnet_core.checkpoints.example_set import ExampleSet
 from tnet_core.checkpoints.hub_id import HubId
 
 
@@ -37,6 +38,7 @@ class Entry:
     citation: str
     numbers: str  # where its accuracy comes from
     registry: Path  # the file it was read from
+    examples: ExampleSet | None = None  # further pictures for its gallery
 
     @property
     def size(self) -> int:

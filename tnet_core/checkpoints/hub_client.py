@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from huggingface_hub import (
     HfApi,
@@ -70,18 +70,21 @@ def _is_offline() -> bool:
 class HubClient:
     """One repository, as the cache and the network know it."""
 
-    def __init__(self, hub_id: HubId) -> None:
+    def __init__(self, hub_id: HubId, kind: Literal["model", "dataset"] = "model") -> None:
         self.hub_id = hub_id
+        self.kind = kind
         self.endpoint = current_endpoint()
         self.cache = _cache_dir()
         self.offline = _is_offline()
         self.exists = False  # whether the Hub has shown, by any answer, that the repository is there
-        self._storage = self.cache / repo_folder_name(repo_id=hub_id.repo, repo_type="model")
+        self._storage = self.cache / repo_folder_name(repo_id=hub_id.repo, repo_type=kind)
 
     def cached(self, name: str, revision: str) -> Path | None:
         """The file in the cache, without a network; a branch means what it meant when last asked."""
         found = self._guard(
-            lambda: try_to_load_from_cache(self.hub_id.repo, name, cache_dir=self.cache, revision=revision)
+            lambda: try_to_load_from_cache(
+                self.hub_id.repo, name, cache_dir=self.cache, revision=revision, repo_type=self.kind
+            )
         )
         return Path(found) if isinstance(found, str) else None
 
@@ -99,7 +102,7 @@ class HubClient:
 
         Answers within seconds even when nobody is there: the library's downloads retry for minutes.
         """
-        url = hf_hub_url(self.hub_id.repo, name, revision=revision, endpoint=self.endpoint)
+        url = hf_hub_url(self.hub_id.repo, name, repo_type=self.kind, revision=revision, endpoint=self.endpoint)
 
         def head() -> RemoteFile | None:
             try:
@@ -156,6 +159,7 @@ class HubClient:
             lambda: hf_hub_download(
                 self.hub_id.repo,
                 name,
+                repo_type=self.kind,
                 revision=commit,
                 cache_dir=self.cache,
                 endpoint=self.endpoint,
@@ -166,7 +170,7 @@ class HubClient:
             )
         )
         path = Path(found)
-        if path.parent.name != commit:
+        if path.parents[name.count("/")].name != commit:
             raise TNetError(f"The Hub at {self.endpoint} sent '{name}' of another commit than {commit}.")
         return path
 

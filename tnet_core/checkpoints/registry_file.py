@@ -11,6 +11,7 @@ import yaml
 
 from tnet_core.checkpoints.digests import FileDigest
 from tnet_core.checkpoints.entry import Entry, HubSource
+from tnet_core.checkpoints.example_set import MOST_BYTES, MOST_FILES, SUFFIXES, ExampleSet
 from tnet_core.checkpoints.files import FORMAT_FILES, MAX_BYTES, REQUIRED_FILES, read_bounded, reason
 from tnet_core.checkpoints.hub_id import check_repo, is_commit
 from tnet_core.errors import TNetError
@@ -21,7 +22,8 @@ _MAX_DEPTH = 12
 _MAX_PARTS = 30_000  # an entry has about sixty
 _ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _TEXTS = {"title": 120, "description": 300, "citation": 4000, "numbers": 1000}  # longest accepted
-_FIELDS = {"id", "source", "files", "licence", "hub", *_TEXTS}
+_FIELDS = {"id", "source", "files", "licence", "hub", "examples", *_TEXTS}
+_PICTURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,4}")  # a path without surprises
 
 
 def read_registry(path: Path) -> list[Entry]:
@@ -141,6 +143,7 @@ class _Reader:
             licence_weights=self.text("licence.weights", licence.get("weights"), 300),
             licence_data=self.text("licence.data", licence.get("data"), 300),
             registry=path,
+            examples=self.examples() if self.value.get("examples") else None,
             **{name: self.text(name, self.value.get(name), longest) for name, longest in _TEXTS.items()},
         )
 
@@ -159,16 +162,16 @@ class _Reader:
             raise self.problem(field, f"must be a printable text of at most {longest} characters")
         return "\n".join(lines)
 
-    def hub(self, field: str, value: dict[str, Any]) -> HubSource:
-        repo, commit = value.get("repo"), value.get("commit")
-        if set(value) != {"repo", "commit"}:
-            raise self.problem(field, "must hold 'repo' and 'commit'")
+    def hub(self, field: str, value: dict[str, Any], name: str = "repo") -> HubSource:
+        repo, commit = value.get(name), value.get("commit")
+        if set(value) != {name, "commit"}:
+            raise self.problem(field, f"must hold '{name}' and 'commit'")
         if not isinstance(commit, str) or not is_commit(commit):
             raise self.problem(f"{field}.commit", "must be a full commit: 40 lower-case hexadecimal digits")
         try:
             return HubSource(check_repo(repo if isinstance(repo, str) else ""), commit)
         except TNetError as error:
-            raise self.problem(f"{field}.repo", str(error).rstrip(".")) from None
+            raise self.problem(f"{field}.{name}", str(error).rstrip(".")) from None
 
     def folder(self, value: Any, path: Path) -> Path:
         relative = PurePosixPath(value if isinstance(value, str) else "")
@@ -190,17 +193,36 @@ class _Reader:
             if name not in value:
                 raise self.problem(f"files.{name}", "is missing")
         return {
-            name: self.digest(name, self.mapping(f"files.{name}", value[name]))
-            for name in FORMAT_FILES
-            if name in value
+            name: self.digest(f"files.{name}", value[name], MAX_BYTES[name]) for name in FORMAT_FILES if name in value
         }
 
-    def digest(self, name: str, value: dict[str, Any]) -> FileDigest:
+    def examples(self) -> ExampleSet:
+        value = self.mapping("examples", self.value["examples"])
+        if set(value) != {"dataset", "commit", "licence", "files"}:
+            raise self.problem("examples", "must hold 'dataset', 'commit', 'licence' and 'files'")
+        place = self.hub("examples", {key: value[key] for key in ("dataset", "commit")}, "dataset")
+        files = self.mapping("examples.files", value["files"])
+        if not 1 <= len(files) <= MOST_FILES:
+            raise self.problem("examples.files", f"must list 1 to {MOST_FILES} pictures")
+        for name in files:
+            if not _PICTURE.fullmatch(name) or len(name) > 200 or not name.lower().endswith(SUFFIXES):
+                raise self.problem(
+                    f"examples.files.{name[:40]}", f"must be the path of a picture ({', '.join(SUFFIXES)})"
+                )
+        return ExampleSet(
+            dataset=place.repo,
+            commit=place.commit,
+            licence=self.text("examples.licence", value["licence"], 300),
+            files={name: self.digest(f"examples.files.{name}", item, MOST_BYTES) for name, item in files.items()},
+        )
+
+    def digest(self, field: str, value: Any, largest: int) -> FileDigest:
+        value = self.mapping(field, value)
         sha256, size = value.get("sha256"), value.get("size")
         if set(value) != {"sha256", "size"}:
-            raise self.problem(f"files.{name}", "must hold 'sha256' and 'size'")
+            raise self.problem(field, "must hold 'sha256' and 'size'")
         if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-f]{64}", sha256):
-            raise self.problem(f"files.{name}.sha256", "must be 64 lower-case hexadecimal digits")
-        if not isinstance(size, str) or not re.fullmatch(r"[0-9]{1,12}", size) or not 1 <= int(size) <= MAX_BYTES[name]:
-            raise self.problem(f"files.{name}.size", f"must be a number of bytes, at most {MAX_BYTES[name]}")
+            raise self.problem(f"{field}.sha256", "must be 64 lower-case hexadecimal digits")
+        if not isinstance(size, str) or not re.fullmatch(r"[0-9]{1,12}", size) or not 1 <= int(size) <= largest:
+            raise self.problem(f"{field}.size", f"must be a number of bytes, at most {largest}")
         return FileDigest(sha256, int(size))

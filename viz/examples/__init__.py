@@ -1,4 +1,4 @@
-"""Pictures to start with, drawn by this package: no photograph's licence to mind, no file to ship.
+"""Pictures for a model that knows nothing, drawn by this package; photographs are listed in `listed`.
 
 Each is one quiet composition with details that only show from close by. They are the same in every run.
 """

@@ -1,0 +1,72 @@
+"""Names of looks, and budgets of the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tnet_core as tn
+from tests.support.models import TINY, TINY_3L, picture, tiny
+from viz import ledger, scores
+from viz.budgets import MOST_LOOKS, largest, looks_of, offered
+from viz.selection import chosen, labels
+
+
+@pytest.fixture(scope="module")
+def deep() -> tn.Trace:
+    return tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(3, 2))
+
+
+def test_looks_are_called_by_their_place_in_the_tree(trace: tn.Trace, deep: tn.Trace) -> None:
+    assert labels(trace) == tuple(str(n) for n in range(1, 10))
+    assert labels(deep) == ("1", "2", "3", "1.1", "1.2", "2.1", "2.2", "3.1", "3.2")
+
+
+@pytest.mark.parametrize("budget", [(0, 0), (1, 0), (2, 1), (1, 2), (3, 2), (0, 2)])
+def test_a_budget_shows_what_a_traversal_with_it_decides(deep: tn.Trace, budget: tuple[int, int]) -> None:
+    smaller = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=budget)
+    assert [deep.locations[p].path for p in chosen(deep, budget)] == [look.path for look in smaller.locations]
+    assert [labels(deep)[p] for p in chosen(deep, budget)] == list(labels(smaller))
+    shown = np.array(scores.figure(deep, budget).data[0].customdata)
+    np.testing.assert_allclose(shown, np.sort(smaller.logits())[::-1][:5], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        ledger.figure(deep, budget).data[0].x, smaller.contributions(smaller.prediction).values, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_with_two_levels_a_budget_is_a_number_of_looks(trace: tn.Trace) -> None:
+    for k in range(10):
+        assert chosen(trace, (k,)) == chosen(trace, k)
+
+
+def test_two_levels_are_traversed_completely() -> None:
+    assert largest(TINY) == (9,)
+    assert largest(tn.preset("lite0-cub")) == (25,)
+
+
+@pytest.mark.parametrize("trained", [(1, 1), (2, 1), (3, 3), (0, 0), (9, 3), (9, 9), (2, 2, 2)])
+def test_more_levels_go_beyond_the_trained_budget_while_looks_are_few(trained: tuple[int, ...]) -> None:
+    config = replace(TINY_3L, levels=len(trained) + 1, budget=trained)
+    most = largest(config)
+    assert all(have >= max(1, want) for have, want in zip(most, trained, strict=True))
+    assert max(most) <= config.cells
+    # Either nothing more fits, or the trained budget alone is larger.
+    more = [tuple(k + (at == level) for at, k in enumerate(most)) for level in range(len(most))]
+    assert all(looks_of(budget) > MOST_LOOKS or max(budget) > config.cells for budget in more)
+
+
+def test_looks_of_a_budget_are_counted_over_all_levels() -> None:
+    assert looks_of(()) == 0
+    assert looks_of((5,)) == 5
+    assert looks_of((3, 2)) == 3 + 6
+
+
+def test_sliders_ask_for_a_budget_within_what_was_traversed() -> None:
+    assert offered(TINY, (4, 1)) == (4,)  # the second slider is hidden
+    assert offered(TINY, (99,)) == (9,)
+    assert offered(TINY, (-1,)) == (0,)
+    assert offered(TINY_3L, (2, 1)) == (2, 1)
+    four = replace(TINY_3L, levels=4, budget=(2, 2, 1))
+    assert offered(four, (1, 1)) == (1, 1, 1)  # as trained where there is no slider
