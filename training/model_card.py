@@ -49,12 +49,15 @@ class Details:
         return cls(title=title, dataset=dataset, **{name: chosen(name) for name in names})
 
 
-def model_card(card: CheckpointCard, details: Details, repo: str) -> str:
-    """The whole README.md."""
+def model_card(card: CheckpointCard, details: Details, repo: str | None, notes: str = "") -> str:
+    """The whole README.md; without a repository, that of a folder, which has no picture beside it.
+
+    `notes` are further sections, before the numbers.
+    """
     header = yaml.safe_dump(metadata(card.evaluation, details), sort_keys=False, allow_unicode=True, width=110)
-    parts = [f"---\n{header}---\n", f"# {details.title}\n", _about(card), _usage(card, repo)]
+    parts = [f"---\n{header}---\n", f"# {details.title}\n", _about(card), _usage(card, repo), notes]
     if card.evaluation is not None:
-        parts.append(_numbers(card.evaluation))
+        parts.append(_numbers(card.evaluation, picture=repo is not None))
     parts += [_provenance(card), _terms(details)]
     return "\n".join(part for part in parts if part)
 
@@ -84,10 +87,10 @@ def _licence(text: str) -> dict[str, str]:
 
 
 def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]:
-    at = _locations(result)
-    metrics = [{"type": "accuracy", "name": f"Top-1 accuracy, {at}", "value": result.top1}]
+    at, what = _locations(result), _measured(evaluation)
+    metrics = [{"type": what, "name": f"Top-1 {what}, {at}", "value": result.top1}]
     if result.top5 is not None:
-        metrics.append({"type": "accuracy", "name": f"Top-5 accuracy, {at}", "value": result.top5})
+        metrics.append({"type": what, "name": f"Top-5 {what}, {at}", "value": result.top5})
     return {
         "task": {"type": "image-classification", "name": f"Image classification with {at}"},
         "dataset": {
@@ -98,6 +101,11 @@ def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]
         },
         "metrics": metrics,
     }
+
+
+def _measured(evaluation: Evaluation) -> str:
+    """Accuracy, or agreement with the full-image prediction where that was the label (`training.agreement`)."""
+    return "agreement" if "agreement" in evaluation.raw else "accuracy"
 
 
 def _locations(result: BudgetResult) -> str:
@@ -124,25 +132,32 @@ def _about(card: CheckpointCard) -> str:
     )
 
 
-def _usage(card: CheckpointCard, repo: str) -> str:
+def _usage(card: CheckpointCard, repo: str | None) -> str:
     assert card.config is not None
     budget = "" if card.config.is_baseline else f", budget={card.config.budget!r}"
     answer = "trace.logits().argmax()"
     result = f"model.class_names[{answer}]" if card.class_names else answer
-    return (
+    load = f'tn.load("hf:{repo}")  # append @commit to pin the exact files' if repo else 'tn.load("this folder")'
+    example = (
         "## Usage\n\n```python\nimport tnet_core as tn\n\n"
-        f'model = tn.load("hf:{repo}")  # append @commit to pin the exact files\n'
+        f"model = {load}\n"
         f'trace = tn.traverse(model, "photo.jpg"{budget})\n'
-        f"print({result})\n```\n\n"
-        f"or open `hf:{repo}` in the app. Only `model.safetensors` is loaded; nothing in this repository is executed.\n"
+        f"print({result})\n```\n"
+    )
+    if repo is None:
+        return example
+    return (
+        f"{example}\nor open `hf:{repo}` in the app. Only `model.safetensors` is loaded; nothing in this repository "
+        "is executed.\n"
     )
 
 
-def _numbers(evaluation: Evaluation) -> str:
+def _numbers(evaluation: Evaluation, *, picture: bool) -> str:
+    what = _measured(evaluation).capitalize()
     lines = [
-        "## Accuracy and cost\n",
+        f"## {what} and cost\n",
         f"Measured on {evaluation.where}.\n",
-        f"![Accuracy against attended locations]({PICTURE_FILE})\n",
+        *([f"![{what} against attended locations]({PICTURE_FILE})\n"] if picture else []),
         "| locations per image | top-1 | top-5 | GFLOPs per image |",
         "|---|---|---|---|",
     ]
