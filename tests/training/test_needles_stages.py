@@ -43,7 +43,7 @@ def test_all_stages_tell_the_same_classes_apart(stages: list[Recipe]) -> None:
 def test_rows_of_the_location_map_lie_in_the_middle_of_the_cells(stages: list[Recipe]) -> None:
     config = stages[-1].config
     chosen = location_map(config)
-    assert chosen.block == "layer3.0"
+    assert chosen.block == "blocks.3.1"
     step = config.base_resolution // 4  # cells of half a side, a quarter apart
     assert [row * 16 for row in chosen.rows] == [step, 2 * step, 3 * step]
 
