@@ -149,18 +149,21 @@ def page(explorer: Explorer) -> gr.Blocks:
         def unchanged(error: tn.TNetError) -> list[Any]:
             return [gr.skip()] * 3 + [fragments.problem(str(error))] + [gr.skip()] * (len(shown) + 1)
 
+        def attempt(spec: str, where: int | str, *values: float) -> list[Any]:
+            try:
+                return show(spec, where, *values)
+            except tn.TNetError as error:
+                return unchanged(error)
+
         def on_load(spec: str, *values: float) -> list[Any]:
-            return show(spec, 0, *values)
+            return attempt(spec, 0, *values)
 
         def on_example(spec: str, budget: float, deeper: float, event: gr.EventData) -> list[Any]:
             last = len(explorer.pictures(spec)) - 1
-            return show(spec, min(max(int(event.example), 0), last), budget, deeper)
+            return attempt(spec, min(max(int(event.example), 0), last), budget, deeper)
 
         def on_upload(spec: str, file: str, *values: float) -> list[Any]:
-            try:
-                return show(spec, file, *values)
-            except tn.TNetError as error:
-                return unchanged(error)
+            return attempt(spec, file, *values)
 
         def on_checkpoint(wanted: str, spec: str, where: int | str) -> list[Any]:
             try:

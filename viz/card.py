@@ -24,7 +24,7 @@ def card(about: CheckpointCard) -> str:
         ("Files", about.origin),
     ]
     listed = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows if text)
-    table = "" if about.evaluation is None else _table(shown_results(about))
+    table = "" if about.evaluation is None else _table(shown_results(about), is_agreement(about.evaluation))
     return f'<details class="tn-card">{head}<div><dl>{listed}</dl>{table}</div></details>'
 
 
@@ -55,13 +55,24 @@ def _headline(about: CheckpointCard) -> str:
     if result is None or about.evaluation is None:
         return "<span>accuracy not measured</span>"
     split = html.escape(f"{about.evaluation.dataset}, {about.evaluation.split}")
-    return f"<span>top-1 {accuracy(result.top1)} with {looks(result.budget)} ({split})</span>"
+    what = "agrees with the whole image in" if is_agreement(about.evaluation) else "top-1"
+    return f"<span>{what} {accuracy(result.top1)} with {looks(result.budget)} ({split})</span>"
+
+
+def is_agreement(evaluation: Evaluation) -> bool:
+    """Whether the labels were the backbone's own answers for whole images: then nothing is known about accuracy."""
+    return "agreement" in evaluation.raw
 
 
 def _measured(evaluation: Evaluation | None) -> str:
     if evaluation is None:
         return "nothing yet: the checkpoint has no evaluation.json"
-    return f"{evaluation.dataset}, split {evaluation.split}, {evaluation.size} images"
+    where = f"{evaluation.dataset}, split {evaluation.split}, {evaluation.size} images"
+    return (
+        f"{where}; counted is agreement with the backbone's answer for the whole image, not accuracy"
+        if is_agreement(evaluation)
+        else where
+    )
 
 
 def _text(about: CheckpointCard, key: str) -> str:
@@ -76,13 +87,14 @@ def _licence(about: CheckpointCard) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _table(results: Sequence[BudgetResult]) -> str:
+def _table(results: Sequence[BudgetResult], agreement: bool) -> str:
     rows = "".join(
         f"<tr><td>{looks(result.budget)}</td><td>{accuracy(result.top1)}</td>"
         f"<td>{'' if result.flops is None else gigaflops(int(result.flops))}</td></tr>"
         for result in results
     )
-    head = '<tr><th scope="col">looks</th><th scope="col">top-1</th><th scope="col">cost</th></tr>'
+    what = "agreement" if agreement else "top-1"
+    head = f'<tr><th scope="col">looks</th><th scope="col">{what}</th><th scope="col">cost</th></tr>'
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 

@@ -39,8 +39,9 @@ def drawings() -> tuple[Picture, ...]:
 
 
 def pictures_for(kind: str, folder: Path = FOLDER) -> tuple[Picture, ...]:
-    """The listed pictures of one kind; drawings where there are none."""
-    found = tuple(Picture(item.title, folder / item.file, _credit(item)) for item in suiting(kind, folder))
+    """The listed pictures of one kind that are there; drawings where there are none."""
+    there = (item for item in suiting(kind, folder) if (folder / item.file).is_file())
+    found = tuple(Picture(item.title, folder / item.file, _credit(item)) for item in there)
     return found or drawings()
 
 

@@ -11,11 +11,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Request, expect, sync_playwright
 
 import tnet_core as tn
 from viz.examples import picture
@@ -31,6 +32,7 @@ SWITCHES = (
     "--disable-component-update",
     "--disable-sync",
 )
+expect.set_options(timeout=30_000)  # a busy machine opens a checkpoint in seconds, not at once
 FINISHED = "#grid .js-plotly-plot .heatmaplayer"  # drawn last
 
 
@@ -49,17 +51,26 @@ def answers(address: str) -> bool:
     return True
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a running app that cannot reach the network: all its proxies lead nowhere."""
+def copy_of_the_project(folder: Path, registry: str = "schema: 1\ncheckpoints: []\n") -> Path:
+    """The app in a folder of its own, with this registry."""
+    for name in ("viz", "tnet_core", "examples"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "app.py", folder)
+    (folder / "checkpoints.yaml").write_text(registry, encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def running(folder: Path, log: Path, **environment: str) -> Iterator[str]:
+    """Address of the app of a folder, which cannot reach the network: all its proxies lead nowhere."""
     port = free_port()
     nowhere = "http://127.0.0.1:9"
     sealed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), nowhere)
-    sealed |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-    log = tmp_path_factory.mktemp("app") / "log.txt"
+    sealed |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost", "TNET_REGISTRY": ""}
     with log.open("w") as output:
         command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-        app = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=os.environ | sealed)
+        variables = os.environ | sealed | environment
+        app = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=variables)
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -73,6 +84,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         app.terminate()
         app.wait(20)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app without any checkpoint."""
+    folder = tmp_path_factory.mktemp("bare")
+    with running(copy_of_the_project(folder), folder / "log.txt") as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +116,12 @@ def requests() -> list[Request]:
 
 @pytest.fixture
 def visit(server: str, browser: BrowserContext, requests: list[Request]) -> Iterator[Callable[..., Page]]:
+    with visitor(server, browser, requests) as open_page:
+        yield open_page
+
+
+@contextmanager
+def visitor(server: str, browser: BrowserContext, requests: list[Request]) -> Iterator[Callable[..., Page]]:
     """Opens the landing page and waits for its finished traversal. No request may leave this machine."""
     opened: list[Page] = []
 

@@ -8,6 +8,8 @@ import numpy as np
 from playwright.sync_api import Page
 
 import tnet_core as tn
+from viz.names import class_name
+from viz.selection import Shown, chosen, labels
 
 
 def figure_data(page: Page, panel: str, field: str) -> Any:
@@ -20,37 +22,43 @@ def figure_text(page: Page, panel: str) -> list[str]:
     return page.locator(f"#{panel} .js-plotly-plot svg text").all_text_contents()
 
 
-def wait_for_looks(page: Page, k: int) -> None:
-    """Until every panel has arrived at budget k."""
+def wait_for_looks(page: Page, k: int, upper: int | None = None) -> None:
+    """Until every panel has arrived at k looks, `upper` of them (default: all) in the thumbnail's grid."""
     page.wait_for_function(
-        """k => document.querySelector('.tn-summary b')?.textContent === String(k)
+        """([k, upper]) => document.querySelector('.tn-summary b')?.textContent === String(k)
             && document.querySelectorAll('.tn-box').length === k
             && document.querySelectorAll('.tn-look').length === k + 1
             && document.querySelector('#ledger .js-plotly-plot')?.data?.[0].x.length === k + 1
             && document.querySelector('#grid .js-plotly-plot')?.data?.[0].text.flat()
-                 .filter(label => label.startsWith('<b>')).length === k""",
-        arg=k,
+                 .filter(label => label.startsWith('<b>')).length === upper""",
+        arg=[k, k if upper is None else upper],
     )
 
 
-def assert_shows(page: Page, trace: tn.Trace, k: int) -> None:
+def assert_shows(page: Page, trace: tn.Trace, shown: Shown) -> None:
     """Boxes, classes, contributions, weights and lift on the page are those of the trace."""
-    wait_for_looks(page, k)
-    order = np.argsort(-trace.logits(k), kind="stable")[:5]
+    subset = chosen(trace, shown)
+    wait_for_looks(page, len(subset), sum(trace.locations[p].parent is None for p in subset))
+    logits = trace.logits(subset=subset)
+    order = np.argsort(-logits, kind="stable")[:5]
     predicted = int(order[0])
     close = {"rtol": 1e-4, "atol": 1e-4}
+    names = [class_name(trace, int(c)) for c in order]
     page.wait_for_function(  # the last figure to be replaced
-        "name => document.querySelector('#decision .js-plotly-plot').textContent.includes(name)",
-        arg=f"class {predicted}",
+        """([name, logit]) => { const plot = document.querySelector('#decision .js-plotly-plot');
+            return plot.textContent.includes(name) && Math.abs(plot.data[0].customdata[0] - logit) < 1e-3; }""",
+        arg=[names[0], float(logits[predicted])],
     )
-    np.testing.assert_allclose(figure_data(page, "decision", "customdata"), trace.logits(k)[order], **close)
-    np.testing.assert_allclose(figure_data(page, "decision", "x"), 100 * trace.probabilities(k)[order], **close)
-    np.testing.assert_allclose(figure_data(page, "ledger", "x"), trace.contributions(predicted, k=k).values, **close)
-    np.testing.assert_allclose(figure_data(page, "ledger", "customdata"), trace.weights(k), **close)
+    np.testing.assert_allclose(figure_data(page, "decision", "customdata"), logits[order], **close)
+    probabilities = trace.probabilities(subset=subset)
+    np.testing.assert_allclose(figure_data(page, "decision", "x"), 100 * probabilities[order], **close)
+    shares = trace.contributions(predicted, subset=subset)
+    np.testing.assert_allclose(figure_data(page, "ledger", "x"), shares.values, **close)
+    np.testing.assert_allclose(figure_data(page, "ledger", "customdata"), trace.weights(subset=subset), **close)
     np.testing.assert_allclose(figure_data(page, "grid", "customdata"), trace.distributions[0].lift, **close)
-    names = [f"class {c}" for c in order]
-    assert [text for text in figure_text(page, "decision") if text.startswith("class")] == names
-    np.testing.assert_allclose(boxes(page), [look.box for look in trace.locations[:k]] or np.zeros((0, 4)), atol=0.004)
+    assert [text for text in figure_text(page, "decision") if text in names] == names
+    np.testing.assert_allclose(boxes(page), [trace.locations[p].box for p in subset] or np.zeros((0, 4)), atol=0.004)
+    assert page.locator(".tn-box b").all_text_contents() == [labels(trace)[p] for p in subset]
 
 
 def boxes(page: Page) -> np.ndarray:

@@ -63,6 +63,14 @@ def test_a_checkpoint_without_measurements_says_so() -> None:
     assert "<table" not in card(about())
 
 
+def test_agreement_is_not_called_accuracy() -> None:
+    agreeing = replace(evaluation((0,), (3,)), raw={"agreement": {}})
+    shown = words(card(about(evaluation=agreeing)))
+    assert "agrees with the whole image in 51.0 % with 3 looks" in shown
+    assert "not accuracy" in shown
+    assert "top-1" not in shown
+
+
 def test_what_a_checkpoint_says_is_escaped() -> None:
     hostile = "<script>x</script>"
     measured = Evaluation(hostile, hostile, 1, (BudgetResult((3,), 0.5),))

@@ -86,7 +86,7 @@ class Shelf:
             self.choice(spec)
             if spec == UNTRAINED:
                 return self._keep(spec, build(preset(self._stand_in), seed=0, device=self._device))
-            quiet: Notice = self.complaints.append
+            quiet: Notice = self._complain
             return self._keep(
                 spec, _looks(load(spec, registry=self._registry, device=self._device, on_notice=quiet), spec)
             )
@@ -106,10 +106,14 @@ class Shelf:
         try:
             self.open(spec)
         except TNetError as error:
-            self.complaints.append(str(error))
+            self._complain(str(error))
             del self._choices[spec]
             return False
         return True
+
+    def _complain(self, sentence: str) -> None:
+        if sentence not in self.complaints:
+            self.complaints.append(sentence)
 
     def _is_here(self, spec: str) -> bool:
         """Whether opening needs no network: a start must not wait for one."""

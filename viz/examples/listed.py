@@ -28,7 +28,7 @@ class Listed:
     licence: str
     statement: str  # words of the source about author and licence
     source: Mapping[str, str] = field(hash=False)  # a file of a package, or the module that draws it
-    sha256: str  # of the file
+    sha256: str  # of the file; empty for what is drawn, which can be drawn again
     link: str = ""
 
 
@@ -51,5 +51,6 @@ def suiting(kind: str, folder: Path = FOLDER) -> tuple[Listed, ...]:
 
 def _picture(item: dict[str, Any]) -> Listed:
     source = {str(key): str(value) for key, value in item["source"].items()}
-    texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement", "sha256")}
-    return Listed(kinds=tuple(item["kinds"]), source=source, link=str(item.get("link", "")), **texts)
+    texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement")}
+    more = {key: str(item.get(key, "")) for key in ("sha256", "link")}
+    return Listed(kinds=tuple(item["kinds"]), source=source, **texts, **more)
