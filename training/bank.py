@@ -24,6 +24,7 @@ from tqdm import tqdm
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
+from tnet_core.folding import folded
 from tnet_core.tnet import TNet
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.modes import evaluating
@@ -39,15 +40,16 @@ class Looked:
     features: Tensor  # (B, 1 + n * n, D) V' of the thumbnail and of every cell in raster order
     maps: Tensor  # (B, c, n, n) F of the thumbnail: what the location module reads …
     vectors: Tensor  # (B, D) … and V
-    labels: Tensor  # (B,)
+    labels: Tensor  # (B,) classes, or (B, classes) their probabilities
 
 
 class FeatureBank:
     """One row per image, or per view of an image."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray], shift: Tensor | None = None) -> None:
         self.features, self.maps = arrays["features"], arrays["maps"]
         self.vectors, self.labels = arrays["vectors"], arrays["labels"]
+        self._arrays, self._shift = arrays, shift
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -56,7 +58,21 @@ class FeatureBank:
         at = chosen.numpy() if isinstance(chosen, Tensor) else chosen
         wide = (torch.from_numpy(np.array(a[at], np.float32)) for a in (self.features, self.maps, self.vectors))
         labels = torch.from_numpy(np.array(self.labels[at]))
-        return Looked(*(tensor.to(device) for tensor in (*wide, labels)))
+        features, *others = (tensor.to(device) for tensor in (*wide, labels))
+        return Looked(features if self._shift is None else features + self._shift.to(device), *others)
+
+    def moved(self, shift: Tensor) -> FeatureBank:
+        """The same bank, made before an additive positional module learned `shift` (1 + n * n, D)."""
+        return FeatureBank(self._arrays, shift)
+
+    def relabelled(self, labels: np.ndarray) -> FeatureBank:
+        """The same looks with other targets."""
+        return FeatureBank({**self._arrays, "labels": labels}, self._shift)
+
+
+def classes_in(labels: Tensor) -> Tensor:
+    """The class of each image, the most probable one where labels are probabilities: (B,)."""
+    return labels if labels.ndim == 1 else labels.argmax(1)
 
 
 def check_two_levels(model: TNet) -> None:
@@ -76,7 +92,7 @@ def make_bank(
     identity: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> FeatureBank:
-    """A bank of `count` images from batches of images (B, 3, S, S) and labels (B,).
+    """A bank of `count` images from batches of images (B, 3, S, S) and labels (B,) or (B, classes).
 
     With a folder it is kept there and, when it was made before from the same weights and the same
     data (`identity` describes them), opened instead. The location module may differ: nothing in the
@@ -88,9 +104,10 @@ def make_bank(
         return _open(folder, made_from)
     store = _Store(count, folder)
     bar = tqdm(total=count, desc="feature bank", unit="image", disable=quiet, file=sys.stderr)
-    with bar, store, evaluating(model):
+    fast = folded(model)
+    with bar, store, evaluating(fast):
         for images, labels in batches:
-            store.append(_look_everywhere(model, images.to(model.device)) | {"labels": labels.numpy()})
+            store.append(_look_everywhere(fast, images.to(model.device)) | {"labels": labels.numpy()})
             bar.update(len(labels))
     bank = FeatureBank(store.arrays())
     if folder is not None:  # last: a bank without a manifest is not finished

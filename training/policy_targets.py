@@ -48,6 +48,26 @@ def listwise(temperature: float) -> Target:
     return loss
 
 
+def reinforce(decay: float = 0.9) -> Target:
+    """The paper's estimator where the value of a look is known: one drawn look per image and a moving baseline.
+
+    Its expectation is the gradient of `expected_regret`; it is here to be compared with. The reward is
+    the value itself and not whether the prediction is right.
+    """
+    baseline: Tensor | None = None
+
+    def loss(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
+        nonlocal baseline
+        log_probs = scores.masked_fill(~unseen, float("-inf")).log_softmax(1)
+        drawn = torch.multinomial(log_probs.detach().exp(), 1)
+        reward = values.gather(1, drawn)
+        before = reward.mean() if baseline is None else baseline
+        baseline = decay * before + (1 - decay) * reward.mean()
+        return -((reward - before) * log_probs.gather(1, drawn)).mean()
+
+    return loss
+
+
 def make_target(kind: Literal["likelihood", "ranking"], options: BankSection) -> Target:
     return expected_regret if kind == "likelihood" else listwise(options.temperature)
 

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 import tnet_core as tn
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
-from training.bank import FeatureBank, Looked, cell_values, check_two_levels, make_bank
+from training.bank import FeatureBank, Looked, cell_values, check_two_levels, classes_in, make_bank
 from training.data import check_classes, open_split
 from training.data.augment import Augment
 from training.data.sample import ImageDataset
@@ -32,7 +32,7 @@ from training.evaluation.tree import Tree, grid_ranks
 from training.loading import AugmentedView, collate, unpack
 from training.metrics import Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.policy_targets import looks_loss, make_target, policy_scores
+from training.policy_targets import Target, looks_loss, make_target, policy_scores
 from training.recipe import BankSection, Recipe
 from training.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
 from training.warmstart import warm_start
@@ -126,21 +126,26 @@ class PolicyTraining:
         out: Path,
         *,
         quiet: bool,
+        target: Target | None = None,  # None: as the recipe says
     ) -> None:
         self.model, self.recipe, self.options = model, recipe, options
         self.train, self.validation = banks["train"], banks["validation"]
         self.out, self.quiet = out, quiet
+        self.target = target
         self.per_epoch = -(-len(self.train) // recipe.batch_size)
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
 
     def run(self) -> dict[str, float]:
         """Train, record, and return the last validation."""
         model, recipe, options = self.model.eval(), self.recipe, self.options
-        assert model.location is not None and recipe.policy.target != "none"
+        assert model.location is not None
         model.requires_grad_(False)
         model.location.requires_grad_(True)
         optimiser = make_optimiser(model, recipe.optim)
-        target = make_target(recipe.policy.target, options)
+        target = self.target
+        if target is None:
+            assert recipe.policy.target != "none"
+            target = make_target(recipe.policy.target, options)
         first = all_values(model, self.train, options)
         fixed = self.fixed_policies()
         metrics = Metrics(self.out, self.steps, 0, quiet=self.quiet)
@@ -231,7 +236,7 @@ def accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> li
     for start, looked in zip(range(0, len(bank), _CHUNK), _chunks(bank, model), strict=True):
         ranks = grid_ranks(scores[start : start + _CHUNK]).to(model.device)
         logits = subset_logits(model, looked.features, project(model, looked.features), tree.masks(ranks, budgets))
-        right += (logits.argmax(2) == looked.labels[:, None]).sum(0).cpu()
+        right += (logits.argmax(2) == classes_in(looked.labels)[:, None]).sum(0).cpu()
     return (right / len(bank)).tolist()
 
 
@@ -245,7 +250,7 @@ def hindsight(model: TNet, bank: FeatureBank) -> float:
         pairs[:, 0] = True  # … and the thumbnail
         masks = pairs.expand(len(looked.labels), -1, -1)
         logits = subset_logits(model, looked.features, project(model, looked.features), masks)
-        right += int((logits.argmax(2) == looked.labels[:, None]).any(1).sum())
+        right += int((logits.argmax(2) == classes_in(looked.labels)[:, None]).any(1).sum())
     return right / len(bank)
 
 

