@@ -1,0 +1,75 @@
+"""Accuracy per budget of every bundled checkpoint: rewrites the table in README.md from the evaluation files.
+
+Usage: python -m tools.checkpoint_table
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tnet_core.checkpoints.evaluation import Evaluation, read_evaluation
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- checkpoint table: made by tools/checkpoint_table.py -->", "<!-- end of the checkpoint table -->"
+LOOKS = (0, 1, 2, 3, 5, 10)  # per grid
+
+
+def render(root: Path = ROOT) -> str:
+    """The table and, below it, where each row comes from."""
+    found = {folder.parent.name: read_evaluation(folder.parent) for folder in _files(root)}
+    head = ["checkpoint", "measured on", *(f"{k} looks" if k != 1 else "1 look" for k in LOOKS), "random 3", "centre 3"]
+    lines = [_line(head), _line(["---"] * len(head))]
+    lines += [_line([f"`{name}`", _where(e), *_accuracies(e), *_others(e)]) for name, e in found.items()]
+    notes = [f"- `{name}`: `{e.raw['run']['command']}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
+    return "\n".join([*lines, "", *notes])
+
+
+def inserted(text: str, table: str) -> str:
+    """The README with its table replaced."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _files(root: Path) -> list[Path]:
+    return sorted((root / "checkpoints").glob("*/evaluation.json"))
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _where(evaluation: Evaluation) -> str:
+    return f"{evaluation.dataset}, {evaluation.split}, {evaluation.size} images"
+
+
+def _accuracies(evaluation: Evaluation) -> list[str]:
+    """One cell per entry of LOOKS; a classifier without looks has its number in the first."""
+    by_budget = {result.budget: result.top1 for result in evaluation.results}
+    if () in by_budget:
+        return [_percent(by_budget[()]), *[""] * (len(LOOKS) - 1)]
+    levels = len(next(iter(by_budget)))
+    return [_percent(by_budget.get((k,) * levels)) for k in LOOKS]
+
+
+def _others(evaluation: Evaluation) -> list[str]:
+    """Random and central looks, three per grid, where they were measured."""
+    policies: dict[str, Any] = evaluation.raw.get("policies", {})
+    budgets = [result.budget for result in evaluation.results]
+    three = (3,) * len(budgets[0])
+    cells = []
+    for name in ("random", "centre"):
+        measured = policies.get(name, {}).get("top1")
+        known = measured is not None and three and three in budgets
+        cells.append(_percent(measured[budgets.index(three)]) if known else "")
+    return cells
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(inserted(readme.read_text(encoding="utf-8"), render()), encoding="utf-8")
