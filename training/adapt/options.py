@@ -29,7 +29,7 @@ class AdaptOptions:
     budget: int = 3  # looks that are learned one after the other; any number at run time
     objective: Objective = "likelihood"
     aggregation: bool = True  # learn weighting and positional modules; otherwise they stay a plain average
-    epochs: int = 20
+    epochs: int = 24  # over the bank for the first look; a third of them for weighting, a sixth for further looks
     # At most so many images, evenly spread: one number for every folder, or one per folder; none: all.
     limit: tuple[int, ...] = ()  # to learn from
     measure: tuple[int, ...] = ()  # held-out ones to measure on; none: as `limit`
