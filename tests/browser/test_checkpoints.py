@@ -22,6 +22,7 @@ from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
 from viz.budgets import largest
+from viz.examples.listed import suiting
 from viz.gallery import drawings
 
 Visit = Callable[..., Page]
@@ -139,7 +140,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     expect(page.locator("#deeper")).to_be_visible()
     expect(page.locator(".tn-card")).to_contain_text("with 2 × 2 looks (Scenes, validation)")
     expect(page.locator("#invitation")).not_to_contain_text("bird")
-    first = ROOT / "examples" / "honey-bee.jpg"
+    first = ROOT / "examples" / suiting("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
     assert_shows(page, trace, (2, 2))
     page.focus("#deeper input[type=range]")
