@@ -24,7 +24,7 @@ from training.warmstart import even_weights
 
 CONFIG = replace(TINY, positional="additive", weighting=True, num_classes=5)
 CELLS = CONFIG.cells
-OPTIONS = AdaptOptions("none", (Path("none"),), grid=3, budget=2, epochs=30)
+OPTIONS = AdaptOptions("none", (Path("none"),), grid=3, budget=2, epochs=60)
 
 
 def fresh(seed: int = 2) -> tn.TNet:

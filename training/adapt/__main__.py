@@ -54,7 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--full-resolution", type=int, help="side of the whole image for the target (default: as pretrained)")
     add("--temperature", type=float, default=AdaptOptions.temperature, help="of the full-image prediction as a target; "
         f"1: as it is ({AdaptOptions.temperature})")  # fmt: skip
-    add("--budget", type=int, default=3, help="looks learned one after the other; any number at run time (3)")
+    add("--budget", type=int, default=3, help="looks where nobody says otherwise; any number at run time (3)")
+    add("--looks", type=int, default=1, help="learned one after the other, each given those before it (1)")
     add("--objective", choices=get_args(Objective), default="likelihood", help="of the policy (likelihood)")
     add("--plain-average", action="store_true", help="leave weighting and positions without effect")
     add("--epochs", type=int, default=AdaptOptions.epochs, help=f"over the bank ({AdaptOptions.epochs})")

@@ -26,10 +26,11 @@ class AdaptOptions:
     base_resolution: int | None = None  # None: the side of a cell, so that looks are not resampled
     full_resolution: int | None = None  # of the full-image prediction; None: what the backbone was trained at
     temperature: float = 0.5  # of the full-image prediction as a target; see `full_image.sharpened`
-    budget: int = 3  # looks that are learned one after the other; any number at run time
+    budget: int = 3  # looks it takes where nobody says otherwise; any number at run time
+    looks: int = 1  # looks that are learned one after the other, each given those before it
     objective: Objective = "likelihood"
     aggregation: bool = True  # learn weighting and positional modules; otherwise they stay a plain average
-    epochs: int = 24  # over the bank for the first look; a third of them for weighting, a sixth for further looks
+    epochs: int = 8  # over the bank for weighting and positions; half as many for where to look
     # At most so many images, evenly spread: one number for every folder, or one per folder; none: all.
     limit: tuple[int, ...] = ()  # to learn from
     measure: tuple[int, ...] = ()  # held-out ones to measure on; none: as `limit`
@@ -51,7 +52,7 @@ class AdaptOptions:
             raise TNetError("Name at least one folder of images.")
         cells = self.grid * self.grid
         for name, low, high in (
-            ("budget", 1, cells), ("epochs", 1, 10_000), ("holdout", 2, 1000), ("workers", 0, 64),
+            ("budget", 1, cells), ("looks", 1, cells), ("epochs", 1, 10_000), ("holdout", 2, 1000), ("workers", 0, 64),
             ("seed", 0, 2**31 - 1),
         ):  # fmt: skip
             if not low <= getattr(self, name) <= high:
