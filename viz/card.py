@@ -54,7 +54,8 @@ def _headline(about: CheckpointCard) -> str:
     result = trained_result(about)
     if result is None or about.evaluation is None:
         return "<span>accuracy not measured</span>"
-    split = html.escape(f"{about.evaluation.dataset}, {about.evaluation.split}")
+    split = about.evaluation.split.partition(",")[0]  # what follows is told below
+    split = html.escape(f"{about.evaluation.dataset}, {split}")
     what = "agrees with the whole image in" if is_agreement(about.evaluation) else "top-1"
     return f"<span>{what} {accuracy(result.top1)} with {looks(result.budget)} ({split})</span>"
 
