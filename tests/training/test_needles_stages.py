@@ -1,17 +1,20 @@
-"""The three stages of `needles`: each starts from the one before and adds a level above it."""
+"""The four stages of `needles`: each starts from the one before; levels are added from below."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import pytest
+import torch
 
-from tnet_core.modules.features import location_map
+import tnet_core as tn
+from tests.support.training import ROOT
 from training.data import open_split
 from training.recipe import Recipe
 from training.recipe_file import read_recipe
 
-STAGES = ("needles-stage1", "needles-stage2", "needles")
+CHECKPOINT = ROOT / "checkpoints" / "tnet-needles"
+STAGES = ("needles-stage1", "needles-stage2", "needles-stage3", "needles")
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +29,13 @@ def test_each_stage_starts_from_the_one_before(stages: list[Recipe]) -> None:
         assert after.init.checkpoint == f"runs/{before.name}/checkpoint"
 
 
-def test_each_stage_adds_a_level_and_glyphs_keep_their_size_in_the_closest_look(stages: list[Recipe]) -> None:
-    assert [recipe.config.levels for recipe in stages] == [1, 2, 3]
+def test_levels_are_added_from_below_so_that_glyphs_keep_their_size_in_the_closest_look(stages: list[Recipe]) -> None:
+    assert [recipe.config.levels for recipe in stages] == [1, 2, 3, 3]
     for recipe in stages:
         config = recipe.config
         closest = recipe.data.needles.canvas * config.cell_fraction ** (config.levels - 1)  # side in pixels
         assert recipe.data.needles.canvas == config.input_size
-        assert recipe.data.needles.glyph * config.base_resolution / closest == pytest.approx(11.4, abs=0.1)
+        assert recipe.data.needles.glyph * config.base_resolution / closest == pytest.approx(12.0, abs=0.1)
 
 
 def test_all_stages_tell_the_same_classes_apart(stages: list[Recipe]) -> None:
@@ -40,12 +43,17 @@ def test_all_stages_tell_the_same_classes_apart(stages: list[Recipe]) -> None:
     assert len(names) == 1 and len(names.pop()) == stages[0].config.num_classes
 
 
-def test_rows_of_the_location_map_lie_in_the_middle_of_the_cells(stages: list[Recipe]) -> None:
-    config = stages[-1].config
-    chosen = location_map(config)
-    assert chosen.block == "blocks.3.1"
-    step = config.base_resolution // 4  # cells of half a side, a quarter apart
-    assert [row * 16 for row in chosen.rows] == [step, 2 * step, 3 * step]
+def test_what_the_location_map_sees_is_centred_on_the_cells(stages: list[Recipe]) -> None:
+    model = tn.load(str(CHECKPOINT), device="cpu")
+    assert model.config == stages[-1].config
+    side = model.config.base_resolution
+    images = torch.rand(8, 3, side, side, generator=torch.Generator().manual_seed(0)).mul(2).sub(1).requires_grad_()
+    location_map, _ = model.features(images)
+    assert location_map is not None
+    for row, centre in enumerate((side / 4, side / 2, 3 * side / 4)):
+        (seen,) = torch.autograd.grad(location_map[:, :, row].square().sum(), images, retain_graph=True)
+        weight = seen.abs().sum((0, 1, 3))  # by line of the image
+        assert float((weight * (torch.arange(side) + 0.5)).sum() / weight.sum()) == pytest.approx(centre, abs=5)
 
 
 def test_only_one_needle_is_measured_on_and_the_thumbnail_shows_where_it_may_be(stages: list[Recipe]) -> None:
