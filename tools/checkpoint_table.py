@@ -18,10 +18,11 @@ LOOKS = (0, 1, 2, 3, 5, 10)  # per grid
 def render(root: Path = ROOT) -> str:
     """The table and, below it, where each row comes from."""
     found = {folder.parent.name: read_evaluation(folder.parent) for folder in _files(root)}
-    head = ["checkpoint", "measured on", *(f"{k} looks" if k != 1 else "1 look" for k in LOOKS), "random 3", "centre 3"]
+    head = ["checkpoint", "measured on", *(f"{k} looks" if k != 1 else "1 look" for k in LOOKS)]
+    head += ["trained with", "there: learned / random / centre"]
     lines = [_line(head), _line(["---"] * len(head))]
-    lines += [_line([f"`{name}`", _where(e), *_accuracies(e), *_others(e)]) for name, e in found.items()]
-    notes = [f"- `{name}`: `{e.raw['run']['command']}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
+    lines += [_line([f"`{name}`", _where(e), *_accuracies(e), *_at_training(e)]) for name, e in found.items()]
+    notes = [f"- `{name}`: `{_command(e)}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
     return "\n".join([*lines, "", *notes])
 
 
@@ -53,17 +54,21 @@ def _accuracies(evaluation: Evaluation) -> list[str]:
     return [_percent(by_budget.get((k,) * levels)) for k in LOOKS]
 
 
-def _others(evaluation: Evaluation) -> list[str]:
-    """Random and central looks, three per grid, where they were measured."""
-    policies: dict[str, Any] = evaluation.raw.get("policies", {})
+def _at_training(evaluation: Evaluation) -> list[str]:
+    """The budget of training, and what learned, random and central looks give there."""
     budgets = [result.budget for result in evaluation.results]
-    three = (3,) * len(budgets[0])
-    cells = []
-    for name in ("random", "centre"):
-        measured = policies.get(name, {}).get("top1")
-        known = measured is not None and three and three in budgets
-        cells.append(_percent(measured[budgets.index(three)]) if known else "")
-    return cells
+    trained = tuple(evaluation.raw.get("trained_budget", ()))
+    if not trained or trained not in budgets:
+        return ["", ""]
+    policies: dict[str, Any] = evaluation.raw.get("policies", {})
+    measured = [policies.get(name, {}).get("top1") for name in ("learned", "random", "centre")]
+    at = budgets.index(trained)
+    return [" x ".join(map(str, trained)), " / ".join("–" if m is None else _percent(m[at]) for m in measured)]
+
+
+def _command(evaluation: Evaluation) -> str:
+    """Without what only names things; the evaluation file has it whole."""
+    return str(evaluation.raw["run"]["command"]).partition(" --title ")[0]
 
 
 def _percent(share: float | None) -> str:

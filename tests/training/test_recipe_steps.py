@@ -11,6 +11,7 @@ import tnet_core as tn
 from tests.support.training import Colours, metrics
 from training.data.sample import ImageDataset
 from training.engine import Engine
+from training.policy_training import train_policy
 from training.recipe_file import read_recipe, recipe_names
 
 SMALL = [
@@ -23,6 +24,7 @@ SMALL = [
     "init.tag=null",
 ]
 RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
+POLICIES = [name for name in recipe_names() if name not in RECIPES]
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -43,3 +45,19 @@ def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     expected = {n.partition(".")[0] for n in trained}
     assert roots == expected, "a module that should learn did not move"
     assert tn.load(folder).config == recipe.config
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
+    config = read_recipe(name).config
+    names = [f"class {number}" for number in range(config.num_classes)]
+    start = tn.save(tn.build(config, seed=1), tmp_path / "start", class_names=names)
+    changes = [change for change in SMALL if not change.startswith("init.weights")]
+    recipe = read_recipe(name, [*changes, "epochs=1", f"init.checkpoint={start}", "bank.views=1", "bank.folder=null"])
+
+    def generated(which: str) -> ImageDataset:
+        return Colours(which, size=2, classes=names, side=64)
+
+    made = tn.load(train_policy(recipe, tmp_path / "run", quiet=True, open_data=generated)).state_dict()
+    moved = {n.partition(".")[0] for n, value in tn.load(start).state_dict().items() if not torch.equal(value, made[n])}
+    assert moved == {"location"}

@@ -14,7 +14,7 @@ BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "e
 FMOW_BASELINES = ["fmow-en-b0-cropped", "fmow-en-b0-224", "fmow-en-b0-448", "fmow-en-b0-896"]
 IMAGENET = ["imagenet-bagnet77", "imagenet-no-per-feature", "bagnet77"]
 PAPER = [*IMAGENET, "fmow-b0-stage1", "fmow-b0-stage2", *FMOW_BASELINES, *BIRDS]
-OURS = ["lite0-cub", "lite0-cub-en-160", "lite0-cub-en-448"]
+OURS = ["lite0-cub", "lite0-cub-en-160", "lite0-cub-en-448", "lite0-cub-policy", "needles", "needles-tiny"]
 
 # Copied by hand from the official training commands:
 # input, looks, epochs, batch, lr, backbone lr, drop at, dropout, stochastic depth, L2
@@ -166,9 +166,16 @@ def test_each_recipe_names_its_row_of_the_tables() -> None:
 
 def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone() -> None:
     tnet = read_recipe("lite0-cub")
-    for name in OURS[1:]:
+    for name in OURS[1:3]:
         baseline = read_recipe(name)
         assert baseline.config.is_baseline
         for section in ("epochs", "batch_size", "init", "data", "augment", "loss", "freeze", "optim"):
             assert getattr(baseline, section) == getattr(tnet, section), section
     assert tnet.data.holdout == 10  # the validation split of the shipped numbers
+
+
+def test_the_policy_of_the_birds_starts_from_what_the_papers_rule_learned() -> None:
+    first, second = read_recipe("lite0-cub"), read_recipe("lite0-cub-policy")
+    assert second.policy.target != "none"
+    assert (second.config, second.data, second.loss) == (first.config, first.data, first.loss)
+    assert second.init.checkpoint == "checkpoints/tnet-lite0-cub-reinforce"

@@ -1,0 +1,88 @@
+"""The checkpoints that ship with the project: complete, registered, measured, and ready to look without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tnet_core as tn
+from tests.support.models import picture
+from tnet_core.checkpoints.__main__ import main as checkpoints
+from tnet_core.checkpoints.evaluation import read_evaluation
+from tools.checkpoint_table import BEGIN, END, ROOT, inserted, render
+from training.bundle import PLAIN_GIT
+
+FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+IDS = [path.name for path in FOLDERS]
+MODELS = {"tnet-lite0-cub", "tnet-lite0-cub-reinforce", "tnet-lite0-imagenet", "tnet-needles"}
+LOOKING = [path for path in FOLDERS if path.name in MODELS]
+
+
+def test_the_promised_ones_are_there() -> None:
+    assert set(IDS) >= MODELS
+
+
+def test_the_registry_lists_exactly_these_and_every_file_is_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checkpoints(["verify"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in IDS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
+def test_a_folder_is_complete_and_small_enough_for_a_space(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md", "config.json", "evaluation.json", "model.safetensors",
+    }  # fmt: skip
+    size = (folder / "model.safetensors").stat().st_size
+    assert size < PLAIN_GIT or f"`{folder.name}` has more than 10 MB" in README
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert card.count("\n# ") == 1 and "##" in card
+    if "cub" in folder.name:
+        assert "non-commercial research" in card
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
+def test_numbers_say_where_they_come_from_and_no_path_of_whoever_measured(folder: Path) -> None:
+    evaluation = read_evaluation(folder)
+    run = evaluation.raw["run"]
+    assert run["command"].startswith("python -m training.") and run["date"] and run["machine"]["processor"]
+    for path in folder.glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        assert "/work/" not in text and "/home/" not in text and "/root/" not in text and "/tmp/" not in text
+    ends = [result["top1_interval"] for result in evaluation.raw["budgets"]]
+    assert all(low <= result.top1 <= high for (low, high), result in zip(ends, evaluation.results, strict=True))
+
+
+@pytest.mark.parametrize("folder", LOOKING, ids=lambda path: path.name)
+def test_every_budget_and_policy_was_measured(folder: Path) -> None:
+    raw = read_evaluation(folder).raw
+    levels = len(raw["trained_budget"])
+    budgets = {tuple(result["budget"]) for result in raw["budgets"]}
+    most = 10 if levels == 1 else 1
+    assert {(k,) * levels for k in range(most + 1)} <= budgets
+    assert tuple(raw["trained_budget"]) in budgets
+    assert {"learned", "random", "centre", "mean", "oracle"} <= set(raw["policies"])
+    assert raw["stopping"] and raw["heat_map"] and raw["attention"]["learned"]["coverage"]
+
+
+@pytest.mark.parametrize("folder", LOOKING, ids=lambda path: path.name)
+def test_it_opens_by_its_id_and_looks_where_a_trained_policy_looks(folder: Path) -> None:
+    model = tn.load(folder.name)
+    assert len(model.class_names) == model.config.num_classes
+    trace = tn.traverse(model, picture(480, 640), budget=model.config.budget)
+    lifts = np.concatenate([d.probabilities.ravel() * model.config.cells for d in trace.distributions])
+    assert np.isfinite(trace.logits()).all() and lifts.max() > 1.05
+
+
+def test_both_bird_policies_share_everything_but_the_policy() -> None:
+    first, second = (tn.load(name).state_dict() for name in ("tnet-lite0-cub", "tnet-lite0-cub-reinforce"))
+    differing = {name.partition(".")[0] for name, value in first.items() if not value.equal(second[name])}
+    assert differing == {"location"}
+
+
+def test_the_table_in_the_readme_is_that_of_the_evaluations() -> None:
+    assert BEGIN in README and END in README
+    assert inserted(README, render()) == README, "run: python -m tools.checkpoint_table"
