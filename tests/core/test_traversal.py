@@ -153,7 +153,8 @@ def test_attending_beyond_the_budget_adds_a_look() -> None:
     traversal.attend(2, unused)
     after = traversal.trace()
     assert len(after.locations) == 3
-    np.testing.assert_array_equal(after.logits(k=2), before.logits())
+    # Other sets of looks may be summed in another order by the matrix library.
+    np.testing.assert_allclose(after.logits(k=2), before.logits(), rtol=1e-5, atol=1e-6)
 
 
 def test_attending_at_a_deeper_level_needs_the_parent() -> None:
