@@ -49,7 +49,7 @@ class FeatureExtractionModule(nn.Module):
 
     def __init__(self, config: TNetConfig) -> None:
         super().__init__()
-        self.num_features = _survey(config).width  # first: what cannot be built is refused here
+        self.num_features = survey_of(config).width  # first: what cannot be built is refused here
         self.tap = None if config.is_baseline else location_map(config)
         self.body = _build_body(config)
         if self.tap is not None:
@@ -79,11 +79,11 @@ class FeatureExtractionModule(nn.Module):
 
 def location_map(config: TNetConfig) -> LocationMap:
     """Which map of the configured backbone feeds the location module (shapes only, no weights)."""
-    return choose_location_map(config, _survey(config).blocks)
+    return choose_location_map(config, survey_of(config).blocks)
 
 
 @lru_cache(maxsize=256)
-def _survey(config: TNetConfig) -> Survey:
+def survey_of(config: TNetConfig) -> Survey:
     try:
         with torch.device("meta"):
             body = _build_body(config).eval()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tnet_core.config import TNetConfig
-from tnet_core.modules.features import _survey
+from tnet_core.modules.features import survey_of
 from tnet_core.modules.location_map import cell_geometry
 from tnet_core.modules.receptive_field import BlockMap
 
@@ -22,7 +22,7 @@ _MOST_CHANNELS = 512  # the location module has about three times their square i
 def with_late_map(config: TNetConfig) -> TNetConfig:
     """The configuration with block and rows of that map; left to the paper's rule where there is none."""
     _, stride, centres = cell_geometry(config)
-    for block in reversed(_survey(config).blocks):
+    for block in reversed(survey_of(config).blocks):
         if block.channels > _MOST_CHANNELS or not block.covers(config.base_resolution):
             continue
         rows = _nearest_rows(block, config.base_resolution, stride, centres)
