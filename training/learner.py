@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tnet_core.tnet import TNet, TrainOutput
+from training.mixing import mixed
 from training.objective import l2_parameters, learning_rule
 from training.recipe import Recipe
 from training.selection import selector
@@ -22,6 +23,7 @@ class Learner(nn.Module):
         super().__init__()
         self.model = model
         self.loss = recipe.loss
+        self._mixup = recipe.augment.mixup
         self._select = selector(recipe.policy, model.config)
         self._l2 = recipe.loss.l2_on
         self.last: TrainOutput | None = None  # of the most recent call, for accuracies that need no backbone
@@ -29,10 +31,13 @@ class Learner(nn.Module):
     def forward(self, images: Tensor, labels: Tensor) -> dict[str, Tensor]:
         if self.loss.samples > 1:  # M Monte-Carlo samples: the batch is tiled, normalisers stay 1/b
             images, labels = images.repeat(self.loss.samples, 1, 1, 1), labels.repeat(self.loss.samples)
+        targets = None
+        if self._mixup:
+            images, labels, targets = mixed(images, labels, self._mixup, self.model.config.num_classes)
         baseline = getattr(self.model, "reward_baseline", torch.zeros((), device=images.device))
         out = self.model.forward_train(images, select=self._select)
         decayed = l2_parameters(self.model, self._l2) if self.loss.l2 else []
-        terms = learning_rule(out, labels, baseline, self.loss, decayed)
+        terms = learning_rule(out, labels, baseline, self.loss, decayed, targets=targets)
         self.last = _without_graph(out)
         return {
             "loss": terms.total,

@@ -52,8 +52,12 @@ def learning_rule(
     baseline: float | Tensor,
     loss: LossSection,
     parameters: Sequence[Tensor] = (),
+    *,
+    targets: Tensor | None = None,
 ) -> Terms:
     """All terms for one batch (equation 3): labels (B,), reward baseline before it, parameters under L2.
+
+    `targets` (B, classes) take the labels' place in the cross-entropies, for images that show several classes.
 
     A plain classifier, or a TNet that was run on thumbnails alone, has no policy to train: its
     cross-entropy counts in full.
@@ -70,13 +74,14 @@ def learning_rule(
     before = torch.as_tensor(baseline).detach().to(joint_rewards)
 
     share = loss.lambda_c if out.log_probs else 1.0
+    wanted = labels if targets is None else targets.to(joint_rewards)
     joint_policy, look_policy = loss.lambda_f * loss.lambda_r, loss.lambda_f * (1 - loss.lambda_r)
     smoothing = loss.label_smoothing
     zero = before.new_zeros(())
     return Terms(
-        joint=share * cross_entropy(_wide(out.logits), labels, images, smoothing),
+        joint=share * cross_entropy(_wide(out.logits), wanted, images, smoothing),
         joint_reinforce=joint_policy * reinforce(_wide(out.sequence_log_prob), joint_rewards, before, images),
-        per_feature=(1 - share) * per_feature_cross_entropy(feature_logits, labels, images, smoothing),
+        per_feature=(1 - share) * per_feature_cross_entropy(feature_logits, wanted, images, smoothing),
         per_feature_reinforce=look_policy * per_feature_reinforce(log_probs, look_rewards, before, images),
         l2=loss.l2 * sum_of_squares(parameters) if loss.l2 else zero,
         contrastive=loss.contrastive * contrast(out.representation, labels, loss.margin) if loss.contrastive else zero,
@@ -91,9 +96,12 @@ def rewards(logits: Tensor, labels: Tensor) -> Tensor:
     return (likeliest == _like(labels, likeliest)).to(logits.dtype)
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
-    """First term of equation 1: -log p(y | looks), summed over (B, classes), divided by the images."""
-    return F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing) / images
+def cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
+    """First term of equation 1: -log p(y | looks), summed over (B, classes), divided by the images.
+
+    Targets are labels (B,) or probabilities (B, classes).
+    """
+    return F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing) / images
 
 
 def reinforce(log_probs: Tensor, reward: Tensor, baseline: Tensor, images: float) -> Tensor:
@@ -101,10 +109,10 @@ def reinforce(log_probs: Tensor, reward: Tensor, baseline: Tensor, images: float
     return -((reward - baseline) * log_probs).sum() / images
 
 
-def per_feature_cross_entropy(logits: Tensor, labels: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
+def per_feature_cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
     """First term of equation 3b: every vector classifies alone, (B, Q, classes) with the thumbnail's first."""
     count = logits.shape[1]
-    every = _like(labels, logits[..., 0]).flatten()
+    every = targets.repeat_interleave(count, dim=0)
     return cross_entropy(logits.flatten(0, 1), every, images, smoothing) / count
 
 

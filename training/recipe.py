@@ -80,6 +80,8 @@ class AugmentSection:
     colour: bool = False  # photometric distortion (ImageNet, fMoW)
     translate: float = 0.0  # largest shift as a share of the side (birds: 0.1)
     rotate: float = 0.0  # largest angle in degrees (birds: 20)
+    # Images are laid over one another, shares drawn from Beta(mixup, mixup); 0: never. Not in the official code.
+    mixup: float = 0.0
 
 
 @dataclass(frozen=True)

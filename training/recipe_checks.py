@@ -63,6 +63,7 @@ _RANGES: dict[str, _Range] = {
     "augment.aspect": _POSITIVE,
     "augment.translate": _SHARE_BELOW_1,
     "augment.rotate": _Range(0, 180),
+    "augment.mixup": _NOT_NEGATIVE,
     "loss.lambda_f": _NOT_NEGATIVE,
     "loss.lambda_c": _SHARE,
     "loss.lambda_r": _SHARE,

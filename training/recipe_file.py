@@ -24,6 +24,7 @@ from training.recipe_yaml import dump, parse
 
 RECIPES = Path(__file__).parent / "recipes"
 _MAX_BYTES = 64 << 10
+_MAX_BASES = 3  # recipes below one another
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 T = TypeVar("T")
@@ -74,8 +75,8 @@ def _find(path: Path | str) -> Path:
     return RECIPES / f"{path}.yaml"
 
 
-def _read_file(file: Path) -> dict[str, Any]:
-    """The file's values on top of those of the one recipe it may be based on."""
+def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The file's values on top of those of the recipe it may be based on; `above` are the files based on it."""
     values = _parse_file(file)
     if "base" not in values:
         return values
@@ -84,12 +85,15 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise TNetError(f"'base' is {base!r:.60}, but must be the name or the path of another recipe.")
     start = _find(base)
     start = start if base in recipe_names() else file.parent / start
+    files = (*above, file.resolve())
+    if start.resolve() in files:
+        raise TNetError(f"its base '{base}' leads back to itself.")
+    if len(files) > _MAX_BASES:
+        raise TNetError(f"its base '{base}' is one too many: at most {_MAX_BASES} recipes lie below one another.")
     try:
-        below = _parse_file(start)
+        below = _read_file(start, files)
     except TNetError as error:
         raise TNetError(f"its base '{base}': {error}") from None
-    if "base" in below:
-        raise TNetError(f"its base '{base}' has a base of its own; a recipe builds on one other at most.")
     below.pop("name", None)
     return _merged(below, values)
 

@@ -249,11 +249,21 @@ def test_a_recipe_may_build_on_one_of_the_package(tmp_path: Path) -> None:
     assert recipe == expected
 
 
+def test_bases_may_have_bases_up_to_a_depth_and_never_in_a_circle(tmp_path: Path) -> None:
+    written(tmp_path, "epochs: 7\nseed: 1\nbatch_size: 8\n", "a.yaml")
+    written(tmp_path, "base: a.yaml\nseed: 2\nbatch_size: 9\n", "b.yaml")
+    written(tmp_path, "base: b.yaml\nbatch_size: 10\n", "c.yaml")
+    recipe = read_recipe(written(tmp_path, "base: c.yaml\n", "d.yaml"))
+    assert (recipe.epochs, recipe.seed, recipe.batch_size) == (7, 2, 10)
+    assert "at most 3 recipes lie below one another." in refusal(recipe=written(tmp_path, "base: d.yaml\n", "e.yaml"))
+    written(tmp_path, "base: c.yaml\n", "a.yaml")
+    assert "leads back to itself." in refusal(recipe=tmp_path / "b.yaml")
+
+
 @pytest.mark.parametrize(
     ("base", "message"),
     [
-        ("mine.yaml", "its base 'mine.yaml' has a base of its own; a recipe builds on one other at most."),
-        ("cub-b1", "its base 'cub-b1' has a base of its own; a recipe builds on one other at most."),
+        ("mine.yaml", "its base 'mine.yaml' leads back to itself."),
         ("none.yaml", "its base 'none.yaml': There is no file"),
         ("cub-b77", "There is no recipe 'cub-b77'"),
         ("[a]", "'base' is ['a'], but must be the name or the path of another recipe."),

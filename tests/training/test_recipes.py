@@ -164,14 +164,24 @@ def test_each_recipe_names_its_row_of_the_tables() -> None:
     }
 
 
-def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone() -> None:
-    tnet = read_recipe("lite0-cub")
-    for name in OURS[1:3]:
-        baseline = read_recipe(name)
-        assert baseline.config.is_baseline
-        for section in ("epochs", "batch_size", "init", "data", "augment", "loss", "freeze", "optim"):
-            assert getattr(baseline, section) == getattr(tnet, section), section
-    assert tnet.data.holdout == 10  # the validation split of the shipped numbers
+@pytest.mark.parametrize(
+    ("tnet", "baseline"),
+    [("lite0-cub", "lite0-cub-en-160"), ("lite0-cub-longer", "lite0-cub-en-160-longer")],
+)
+def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone(tnet: str, baseline: str) -> None:
+    ours, plain = read_recipe(tnet), read_recipe(baseline)
+    assert plain.config.is_baseline and not ours.config.is_baseline
+    for section in ("epochs", "batch_size", "data", "augment", "loss", "freeze", "optim"):
+        assert getattr(plain, section) == getattr(ours, section), section
+    assert plain.init.weights == ours.init.weights
+    assert ours.data.holdout == 10  # the validation split of the shipped numbers
+
+
+def test_the_lite_baseline_on_large_images_differs_in_its_time_too() -> None:
+    ours, plain = read_recipe("lite0-cub-longer"), read_recipe("lite0-cub-en-448")
+    assert plain.config.is_baseline and plain.config.input_size == 448
+    for section in ("batch_size", "data", "augment", "loss", "freeze", "optim"):
+        assert getattr(plain, section) == getattr(ours, section), section
 
 
 def test_the_policy_of_the_birds_starts_from_what_the_papers_rule_learned() -> None:
