@@ -12,7 +12,7 @@ from pathlib import Path
 import tnet_core as tn
 
 ROOT = Path(__file__).parents[1]
-PUBLISHED = ROOT / "tests" / "data" / "published"
+PUBLISHED = ROOT / "tnet_core" / "published"
 
 # Rows whose printed FLOPs lie more than 1.6 % from the count on the official code; we follow the code.
 DEPARTURES = {("cub", "TNet-B4", "0"), ("nabirds", "TNet-B4", "0")}

@@ -14,6 +14,7 @@ from accelerate import Accelerator
 import tnet_core as tn
 from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.errors import TNetError
+from tnet_core.published import attention_rows, paper_rows
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
 from training.evaluation.opening import open_data, result_path
@@ -21,7 +22,6 @@ from training.evaluation.options import POLICIES, Options
 from training.evaluation.output import Bar, check_place, compact, write_evaluation
 from training.evaluation.paper import Beside, beside
 from training.evaluation.table import table
-from training.published import attention_rows, paper_rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

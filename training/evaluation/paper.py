@@ -27,7 +27,7 @@ _ARCHITECTURE = (
 class Beside:
     """The paper's numbers beside ours."""
 
-    selector: str = ""  # as `training.published.paper_rows` takes it; empty: none
+    selector: str = ""  # as `tnet_core.published.paper_rows` takes it; empty: none
     nearest: str = ""  # what sets the paper's model apart from ours; empty: it is the same one
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tnet_core.published import AttentionRow, PaperRow
 from training.evaluation.measure import LOOKS_ONLY
 from training.evaluation.paper import Beside
-from training.published import AttentionRow, PaperRow
 
 _MOST_ROWS = 24
 _SHORT = {"learned": "top-1", LOOKS_ONLY: "looks only"}

@@ -30,16 +30,19 @@ class PaperRow:
     top5: float | None = None
     gflops: float | None = None
     params_m: float | None = None
+    ms_per_image: float | None = None  # batches of 64 on one Quadro RTX 8000
+    memory_gb: float | None = None
 
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """Precision, recall and coverage in percent after some locations at the second level."""
+    """Precision, recall and coverage in percent after some locations at the second level, and the accuracy there."""
 
     locations: int
     precision: float
     recall: float
     coverage: float
+    top1: float
 
 
 @lru_cache(maxsize=8)
@@ -60,6 +63,19 @@ def paper_rows(selector: str) -> dict[tuple[int, ...], PaperRow]:
         raise TNetError(f"The paper's table '{table}' has no model '{rest:.60}'.")
     found = [_row(table, row) for row in rows]
     return {row.budget: row for row in found}
+
+
+def selectors(table: str) -> tuple[str, ...]:
+    """Every model of a table as `paper_rows` takes it, in the order of the table."""
+    found: dict[str, None] = {}
+    for row in read_table(table):
+        name = f"{table}:{row['variant' if table == 'ablation' else 'model']}"
+        if table == "fmow":
+            # The thumbnail alone belongs to the two-level model.
+            side = "448" if row["model"] == "TNet" and row["locations"] == "0" else row["input_px"]
+            name += f":{side}" + (":boxes" if row["boxes"] == "yes" else "")
+        found[name] = None
+    return tuple(found)
 
 
 def _fits(table: str, row: dict[str, str], model: str, further: list[str]) -> bool:
@@ -94,6 +110,8 @@ def _row(table: str, row: dict[str, str]) -> PaperRow:
         top5=_number(row.get("top5", "")),
         gflops=_number(row.get("gflops", "")),
         params_m=_number(row.get("params_m", "")),
+        ms_per_image=_number(row.get("ms_per_image", "")),
+        memory_gb=_number(row.get("memory_gb", "")),
     )
 
 
@@ -105,7 +123,11 @@ def attention_rows(selector: str) -> dict[int, AttentionRow]:
         return {}
     return {
         int(row["locations"]): AttentionRow(
-            int(row["locations"]), float(row["precision"]), float(row["recall"]), float(row["coverage"])
+            locations=int(row["locations"]),
+            precision=float(row["precision"]),
+            recall=float(row["recall"]),
+            coverage=float(row["coverage"]),
+            top1=float(row["top1"]),
         )
         for row in read_table("policy")
         if row["dataset"] == wanted
