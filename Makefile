@@ -3,13 +3,15 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint types format clean help
+.PHONY: app test lint types format space space-check clean help
 
 help:
 	@echo "make app     create $(VENV), install, run app.py (ARGS='--port 8000' passes options)"
 	@echo "make test    the same plus test tools; lint, types, tests"
 	@echo "make format  rewrite the code in the project's format"
-	@echo "make clean   remove $(VENV) and caches"
+	@echo "make space   assemble the folder to push to a Hugging Face Space (ARGS='FOLDER', default build/space)"
+	@echo "make space-check  the same, then run the app from that folder alone in a new environment (6 GB, for a while)"
+	@echo "make clean   remove $(VENV), caches and build/"
 
 app:
 	@tools/setup.sh app
@@ -31,5 +33,14 @@ format:
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+space:
+	@tools/setup.sh app
+	$(BIN)/python -m tools.make_space $(ARGS)
+
+space-check:
+	@tools/setup.sh dev
+	$(BIN)/python -m tools.make_space
+	$(BIN)/python -m tools.check_space $(ARGS)
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build
