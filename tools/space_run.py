@@ -1,0 +1,163 @@
+"""The app of a folder in a process of its own, in an environment like a Space's, and how long its landing takes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.queue_client import QueueClient
+
+START_SECONDS = 180.0
+NOWHERE = "http://127.0.0.1:9"  # every proxy: nothing is fetched from elsewhere
+LIKE_A_SPACE = {
+    "SPACE_ID": "someone/tnet-explorer",
+    "SPACE_HOST": "someone-tnet-explorer.hf.space",
+    "SPACE_AUTHOR_NAME": "someone",
+    "SPACE_REPO_NAME": "tnet-explorer",
+    "CPU_CORES": "2",
+    "MEMORY": "16Gi",
+    "GRADIO_SERVER_NAME": "0.0.0.0",
+    "GRADIO_NUM_PORTS": "1",
+    "GRADIO_ALLOW_FLAGGING": "never",
+    "PYTHONUNBUFFERED": "1",
+}
+# On a Space, a server at this port takes new code for the running app from whoever asks; not on this machine.
+RELOAD_PORT = 7887
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+FINISHED = "#grid .js-plotly-plot .heatmaplayer"  # drawn last
+
+
+class RunError(ValueError):
+    """The app did not do what it should; the message says what, with the app's own words."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds since the process was started, and its memory."""
+
+    answers: float
+    landing: float
+    by: str  # who waited for the landing
+    peak_bytes: int
+
+
+def measure(folder: Path, python: Path, home: Path) -> Measured:
+    """Starts the app of this folder alone and waits until its landing traversal is on the page."""
+    with browser() as page, running(folder, python, home) as (app, address, started):
+        answered = time.monotonic() - started
+        by = "Chromium" if page is not None else "the queue"
+        if page is not None:
+            page.goto(address)
+            page.wait_for_selector(FINISHED)
+        else:
+            visitor = QueueClient(address)
+            visitor.happens("load")
+            visitor.close()
+        return Measured(answered, time.monotonic() - started, by, peak_memory(app.pid))
+
+
+@contextmanager
+def running(folder: Path, python: Path, home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, float]]:
+    """Process, address and moment of start. Nothing is inherited from this environment."""
+    port = free_port()
+    kept = occupied(RELOAD_PORT)
+    log = home / "log.txt"
+    variables = environment(python, home, port)
+    started = time.monotonic()
+    with log.open("w") as output:
+        app = subprocess.Popen([python, "app.py"], cwd=folder, env=variables, stdout=output, stderr=output)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        while not answers(address):
+            if app.poll() is not None:
+                raise RunError(f"The app ended with code {app.returncode}:\n{log.read_text()}")
+            if time.monotonic() - started > START_SECONDS:
+                raise RunError(f"The app did not answer within {START_SECONDS:.0f} s:\n{log.read_text()}")
+            time.sleep(0.1)
+        yield app, address, started
+        if "Traceback" in (said := log.read_text()):
+            raise RunError(f"The app reported an error:\n{said}")
+    finally:
+        app.terminate()
+        try:
+            app.wait(20)
+        except subprocess.TimeoutExpired:
+            app.kill()
+            app.wait()
+        kept.close()
+
+
+def environment(python: Path, home: Path, port: int) -> dict[str, str]:
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
+    here = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    path = {"PATH": f"{python.parent}:/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
+    own = {"TMPDIR": str(home), "GRADIO_SERVER_PORT": str(port)}
+    # By this name Gradio knows a Space, and then it needs the package `spaces`.
+    named = {"SYSTEM": "spaces"} if has_package(python, "spaces") else {}
+    return LIKE_A_SPACE | proxies | here | path | own | named
+
+
+def has_package(python: Path, name: str) -> bool:
+    test = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)"
+    return subprocess.run([python, "-c", test], check=False).returncode == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def occupied(port: int) -> socket.socket:
+    """Holds a port without listening, so that nothing else can; another's stays what it is."""
+    holder = socket.socket()
+    with suppress(OSError):
+        holder.bind(("0.0.0.0", port))
+    return holder
+
+
+def answers(address: str) -> bool:
+    try:
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2).close()
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A page of a real Chromium, or None where there is none."""
+    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        executable = None
+    if executable is None:
+        yield None
+        return
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        page = chromium.new_page()
+        page.set_default_timeout(1000 * START_SECONDS)
+        yield page
+        chromium.close()
+
+
+def peak_memory(process: int) -> int:
+    """The most memory the process held at once, in bytes; 0 where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
