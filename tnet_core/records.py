@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 
+Box = tuple[float, float, float, float]  # x0, y0, x1, y1, normalised to the full image
+
+
 @dataclass(frozen=True)
 class Location:
     """One look. The thumbnail is not a look."""
@@ -14,7 +17,7 @@ class Location:
     level: int  # 2 for looks at the whole image's grid, 3 for looks inside those, …
     index: int  # cell in its grid, row-major from 0
     parent: int | None  # position in `Trace.locations` of the look it was taken inside; None: the thumbnail
-    box: tuple[float, float, float, float]  # x0, y0, x1, y1, normalised to the full image, clipped to it
+    box: Box  # clipped to the image
     pixels: tuple[int, int, int, int]  # y, x, h, w in the sampling frame, unclipped (official numbers)
     logit: float  # unit-length logit of the cell
     prob: float  # its probability, nearly flat by construction

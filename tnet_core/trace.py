@@ -27,10 +27,10 @@ from tnet_core.config import Sampling, TNetConfig
 from tnet_core.cost import looks_cost
 from tnet_core.errors import TNetError
 from tnet_core.geometry import union_area
-from tnet_core.images.sampling import Region, Sampler, to_bytes
+from tnet_core.images.sampling import Frame, Region, Sampler, to_bytes
 from tnet_core.images.source import ImageSource
 from tnet_core.numbers import entries, softmax, whole
-from tnet_core.records import Contributions, Cost, Distribution, ImageInfo, Location, Timing
+from tnet_core.records import Box, Contributions, Cost, Distribution, ImageInfo, Location, Timing
 
 if TYPE_CHECKING:
     from tnet_core.tnet import TNet
@@ -208,6 +208,17 @@ class Trace:
 
     def class_name(self, cls: int) -> str:
         return self.class_names[cls] if self.class_names else f"class {cls}"
+
+    # Where looks could have been taken ----------------------------------------------------------
+
+    def cell_boxes(self, parent: int | None = None) -> tuple[Box, ...]:
+        """Box of every cell in the grid of a look (None: the thumbnail), looked at or not, row by row."""
+        frame = Frame(self.image.width, self.image.height, self.config, self.sampling)
+        region = frame.whole()
+        if parent is not None:
+            for index in self.locations[whole(parent, "A look's position", 0, len(self.locations) - 1)].path:
+                region = frame.cell(region, index)
+        return tuple(frame.box(frame.cell(region, index)) for index in range(self.config.cells))
 
     # What it cost ------------------------------------------------------------------------------
 

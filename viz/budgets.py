@@ -1,4 +1,4 @@
-"""How many looks the page takes, and which budgets its sliders offer."""
+"""How many looks the page takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tnet_core import TNetConfig
 
 MOST_LOOKS = 40  # of a traversal with three levels or more; every one of them is drawn
-SLIDERS = 2  # one for each of the first levels below the thumbnail
 
 
 def largest(config: TNetConfig) -> tuple[int, ...]:
@@ -36,10 +35,3 @@ def looks_of(budget: Sequence[int]) -> int:
         width *= looks
         total += width
     return total
-
-
-def offered(config: TNetConfig, sliders: Sequence[float]) -> tuple[int, ...]:
-    """The budget that the sliders ask for: within what was traversed, as trained where there is no slider."""
-    most, asked = largest(config), [int(value) for value in sliders[: config.levels - 1]]
-    wanted = (*asked, *config.budget[len(asked) :])
-    return tuple(min(max(looks, 0), limit) for looks, limit in zip(wanted, most, strict=True))

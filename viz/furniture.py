@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnet_core.checkpoints import CheckpointCard
-from viz.budgets import SLIDERS, largest
 from viz.card import card
 from viz.fragments import UNTRAINED, complaints
 from viz.gallery import invitation
@@ -25,8 +24,6 @@ class Furniture:
     notice: Properties
     invitation: Properties
     more: Properties
-    budget: Properties  # looks in the thumbnail's grid
-    deeper: Properties  # looks inside each of them; hidden where there are none
 
 
 def furniture(
@@ -41,17 +38,10 @@ def furniture(
     """`choices` are titles and specs, `sentences` what could not be used."""
     config = about.config
     assert config is not None, "a checkpoint that was opened has a configuration"
-    names = ["Looks that count"] if config.levels == 2 else ["Looks at the picture", "Looks inside each of them"]
-    sliders: list[Properties] = [
-        {"label": name, "maximum": most, "value": min(usual, most), "visible": True}
-        for name, most, usual in zip(names, largest(config), config.budget, strict=False)
-    ]
-    unused = {"label": names[-1], "maximum": 1, "value": 0, "visible": False}
     return Furniture(
         {"choices": list(choices), "value": spec, "visible": trained or len(choices) > 1},
         {"value": card(about) if trained else ""},
         {"value": ("" if trained else UNTRAINED) + complaints(sentences)},
         {"value": invitation(kind_of(about), config.num_classes) if trained else ""},
         {"visible": has_more},
-        *(sliders + [unused] * SLIDERS)[:SLIDERS],
     )

@@ -27,6 +27,7 @@ class Picture:
     title: str
     place: Path | int  # a file, or the number of a drawing
     credit: str = ""  # author and licence
+    label: str | None = None  # class it is known to show
 
     def open(self) -> Path | np.ndarray:
         """What `ImageSource.open` takes."""
@@ -41,7 +42,7 @@ def drawings() -> tuple[Picture, ...]:
 def pictures_for(kind: str, folder: Path = FOLDER) -> tuple[Picture, ...]:
     """The listed pictures of one kind that are there; drawings where there are none."""
     there = (item for item in suiting(kind, folder) if (folder / item.file).is_file())
-    found = tuple(Picture(item.title, folder / item.file, _credit(item)) for item in there)
+    found = tuple(Picture(item.title, folder / item.file, _credit(item), item.label or None) for item in there)
     return found or drawings()
 
 

@@ -1,16 +1,8 @@
-"""Which looks are shown, and what they are called."""
+"""What looks are called."""
 
 from __future__ import annotations
 
 from tnet_core import Trace
-
-# How many looks in the order of the traversal, or a budget: looks per grid, one number per level below the first.
-Shown = int | tuple[int, ...]
-
-
-def chosen(trace: Trace, shown: Shown) -> tuple[int, ...]:
-    """Positions in `trace.locations`."""
-    return trace.select(shown) if isinstance(shown, int) else trace.select(budget=shown)
 
 
 def labels(trace: Trace) -> tuple[str, ...]:

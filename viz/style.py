@@ -46,22 +46,13 @@ def axis(**changes: Any) -> dict[str, Any]:
     return plain | changes
 
 
-def head(most_looks: int = 40) -> str:
-    """The page's style sheet: the accent as a variable, the sheet itself, and the linked looks.
+_SHEETS = ("page.css", "comparison/comparison.css")  # in this folder
+
+
+def head() -> str:
+    """The page's style sheets, the accent as a variable before them.
 
     For the document's head: Gradio rewrites the selectors of a sheet it is given as such.
     """
-    sheet = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheet}\n{_linked_looks(most_looks)}</style>"
-
-
-def _linked_looks(most: int) -> str:
-    """Rules that mark a look in every panel while it is pointed at, or focused, in one of them."""
-    pointed = [f'.gradio-container:has([data-look="{n}"]:is(:hover, :focus-visible))' for n in range(1, most + 1)]
-    boxes = [f'{page} .tn-box[data-look="{n}"]' for n, page in enumerate(pointed, start=1)]
-    crops = [f'{page} .tn-look[data-look="{n}"] img' for n, page in enumerate(pointed, start=1)]
-    return (
-        f"{','.join(boxes)} {{ box-shadow: inset 0 0 0 3px var(--tn-accent), 0 0 0 1px #fff; }}\n"
-        f"{','.join(box + ' b' for box in boxes)} {{ z-index: 4; color: #fff; background: var(--tn-accent); }}\n"
-        f"{','.join(crops)} {{ box-shadow: 0 0 0 3px var(--tn-accent); }}\n"
-    )
+    sheets = "\n".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in _SHEETS)
+    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>"

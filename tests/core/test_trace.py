@@ -341,3 +341,13 @@ def test_a_trace_written_by_the_first_release_is_still_read() -> None:
     np.testing.assert_allclose(trace.logits(2), [-1.0375, 1.8338, 3.1763, -4.3713, 1.3256, -3.8309, 1.6359], atol=1e-4)
     assert trace.contributions(1, k=3).total == pytest.approx(trace.logits(3)[1], abs=1e-5)
     assert trace.prediction == int(trace.logits().argmax())
+
+
+@pytest.mark.parametrize("sampling", ["official", "native"])
+def test_cell_boxes_are_those_of_looks_taken_there(sampling: tn.Sampling) -> None:
+    trace = tn.traverse(tiny(TINY_3L), picture(90, 130, seed=2), sampling=sampling)
+    assert {look.level for look in trace.locations} == {2, 3}
+    for look in trace.locations:
+        boxes = trace.cell_boxes(look.parent)
+        assert len(boxes) == TINY_3L.cells
+        assert boxes[look.index] == look.box

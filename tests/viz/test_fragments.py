@@ -12,10 +12,10 @@ def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() ->
     assert "mean nothing yet" in fragments.UNTRAINED
 
 
-def test_messages_and_headings_are_escaped() -> None:
-    for html in (fragments.problem("'<script>x</script>.jpg' & co"), fragments.heading("<b>", "<script>x</script>")):
-        assert "<script" not in html
-        assert "&lt;script&gt;" in html
+def test_messages_are_escaped() -> None:
+    html = fragments.problem("'<script>x</script>.jpg' & co")
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
 
 
 def test_what_could_not_be_used_is_said_and_escaped() -> None:
@@ -29,11 +29,6 @@ def test_the_style_sheet_fetches_nothing() -> None:
     head = style.head()
     assert not re.search(r"https?:|@import|url\(", head)
     assert f"--tn-accent: {style.ACCENT}" in head
-
-
-def test_pointing_at_a_look_is_styled_for_every_look_of_the_largest_budget() -> None:
-    head = style.head(25)
-    assert all(f'.tn-box[data-look="{n}"]' in head for n in range(1, 26))
 
 
 def luminance(colour: str) -> float:

@@ -1,4 +1,4 @@
-"""What belongs to a checkpoint: its card, its pictures, its sliders."""
+"""What belongs to a checkpoint: its card, its pictures."""
 
 from __future__ import annotations
 
@@ -162,19 +162,12 @@ def test_only_birds_are_invited() -> None:
     assert gallery.invitation("photo", 1000) == ""
 
 
-# Sliders and the rest --------------------------------------------------------------------------------
+# The rest --------------------------------------------------------------------------------
 
 
 def furnish(config: tn.TNetConfig, **changes: Any) -> Furniture:
     options = {"trained": True, "has_more": False} | changes
     return furniture(about(config), "mine", [("Mine", "mine")], **options)
-
-
-def test_two_levels_have_one_slider_and_three_have_two() -> None:
-    two, three = furnish(TINY), furnish(TINY_3L)
-    assert (two.budget["maximum"], two.budget["value"], two.deeper["visible"]) == (9, 3, False)
-    assert (three.budget["value"], three.deeper["value"], three.deeper["visible"]) == (2, 2, True)
-    assert three.budget["label"] != two.budget["label"]
 
 
 def test_an_untrained_model_is_announced_and_has_no_card() -> None:

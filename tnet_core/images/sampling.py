@@ -38,17 +38,16 @@ class Region:
     visible: tuple[int, int, int, int]
 
 
-class Sampler:
-    """Cuts regions out of one image. The frame is S x S (official) or the image itself (native)."""
+class Frame:
+    """Where looks lie in an image of some size. The frame is S x S (official) or the image itself (native)."""
 
-    def __init__(self, source: ImageSource, config: TNetConfig, mode: Sampling | None = None) -> None:
-        self.source = source
+    def __init__(self, width: int, height: int, config: TNetConfig, mode: Sampling | None = None) -> None:
         self.config = config
         self.mode: Sampling = config.sampling if mode is None else mode
         if self.mode not in ("official", "native"):
             raise TNetError(f"Sampling must be 'official' or 'native', not {mode!r:.40}.")
         side = config.input_size
-        self.height, self.width = (side, side) if self.mode == "official" else (source.height, source.width)
+        self.height, self.width = (side, side) if self.mode == "official" else (height, width)
 
     def whole(self) -> Region:
         return Region(0, 0, self.height, self.width, (0, 0, self.height, self.width))
@@ -74,6 +73,14 @@ class Sampler:
         """x0, y0, x1, y1 normalised to the full image and clipped to it."""
         y0, x0, y1, x1 = region.visible
         return x0 / self.width, y0 / self.height, x1 / self.width, y1 / self.height
+
+
+class Sampler(Frame):
+    """Cuts regions out of one image."""
+
+    def __init__(self, source: ImageSource, config: TNetConfig, mode: Sampling | None = None) -> None:
+        super().__init__(source.width, source.height, config, mode)
+        self.source = source
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
         """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""

@@ -30,6 +30,7 @@ class Listed:
     source: Mapping[str, str] = field(hash=False)  # a file of a package, or the module that draws it
     sha256: str  # of the file; empty for what is drawn, which can be drawn again
     link: str = ""
+    label: str = ""  # class it shows, where that is known
 
 
 @lru_cache(maxsize=4)
@@ -52,5 +53,5 @@ def suiting(kind: str, folder: Path = FOLDER) -> tuple[Listed, ...]:
 def _picture(item: dict[str, Any]) -> Listed:
     source = {str(key): str(value) for key, value in item["source"].items()}
     texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement")}
-    more = {key: str(item.get(key, "")) for key in ("sha256", "link")}
+    more = {key: str(item.get(key, "")) for key in ("sha256", "link", "label")}
     return Listed(kinds=tuple(item["kinds"]), source=source, **texts, **more)

@@ -1,47 +1,14 @@
-"""What `app.py` wires: the slider without a backbone, the command line, the page as a module's attribute."""
+"""The entry point: its command line, and the page as a module's attribute."""
 
 from __future__ import annotations
 
 import socket
 import sys
-from pathlib import Path
 
 import gradio as gr
-import numpy as np
 import pytest
 
 import app
-from tests.support.checkpoints import entry_fields, save_birds, write_registry
-from tests.support.models import BackboneCalls
-from tnet_core.checkpoints import Registry
-from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
-from viz.scene import View
-
-
-@pytest.fixture(scope="module")
-def explorer() -> app.Explorer:
-    return app.Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
-
-
-def test_moving_the_slider_runs_no_backbone(explorer: app.Explorer) -> None:
-    spec = explorer.landing
-    assert spec == UNTRAINED
-    with BackboneCalls(explorer.shelf.open(spec)) as calls:
-        scene = explorer.example(spec, 0)
-        assert calls.batches == [1, 25]  # the thumbnail, then all looks at once
-        for k in range(26):
-            shown = app.redraw(scene, k)
-            logits = np.array(shown[3].data[0].customdata)
-            np.testing.assert_allclose(logits, np.sort(scene.trace.logits(k))[::-1][:5], rtol=1e-6)
-        assert explorer.example(spec, 0) is scene
-    assert calls.batches == [1, 25]
-
-
-def test_an_ended_session_is_told_to_reload(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(gr, "Warning", told.append)
-    assert app.redraw(None, 5) == [gr.skip()] * len(View.__dataclass_fields__)
-    assert "reload" in told[0]
 
 
 def test_a_hosted_space_can_import_the_page() -> None:
@@ -115,17 +82,6 @@ def test_a_checkpoint_or_registry_that_is_not_there_ends_with_one_sentence(
     written = capsys.readouterr().err
     assert sentence in written
     assert written.count("\n") == 1
-
-
-def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path) -> None:
-    fields = entry_fields(save_birds(tmp_path / "garden-birds"))
-    (tmp_path / "garden-birds" / "model.safetensors").write_bytes(b"damaged")
-    registry = Registry.load(write_registry(tmp_path / "mine.yaml", fields), shipped=None)
-    found = app.Explorer(Shelf(registry, stand_in="lite0-cub", device="cpu"))
-    assert found.landing == UNTRAINED
-    notice = found.furniture(UNTRAINED).notice["value"]
-    assert "Untrained weights" in notice
-    assert "is not what the registry promises" in notice
 
 
 def test_a_taken_port_ends_with_one_sentence(

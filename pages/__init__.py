@@ -1,0 +1,1 @@
+"""The tabs of the page: components and their handlers, one file per tab."""

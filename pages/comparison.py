@@ -1,0 +1,150 @@
+"""The tab 'Accuracy vs locations': wiring only, what it shows is made in `viz.comparison`.
+
+No model is run here. Handlers take what the browser sends as it is (`preprocess=False`): Gradio's own checks would
+answer an unknown value with an error of theirs, `select` ignores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gradio as gr
+from gradio.context import get_render_context
+
+from tnet_core.checkpoints import CheckpointCard
+from viz.comparison import Catalogue, DataSet, Selection, select
+from viz.comparison.captions import explanation, intro
+from viz.comparison.export import download
+from viz.comparison.figure import figure
+from viz.comparison.legend import legend
+from viz.comparison.metrics import XS, YS
+from viz.comparison.roles import ROLES
+from viz.comparison.selection import opening
+from viz.comparison.table import table
+
+Cards = Callable[[], Sequence[CheckpointCard]]
+
+
+class Sources:
+    """The catalogue of the cards that there are now; made again only when others are there."""
+
+    def __init__(self, cards: Cards) -> None:
+        self._cards = cards
+        self._seen: list[CheckpointCard] = []
+        self._catalogue = Catalogue(self._seen)
+
+    def __call__(self) -> Catalogue:
+        cards = list(self._cards())
+        if len(cards) != len(self._seen) or any(a is not b for a, b in zip(cards, self._seen, strict=True)):
+            self._catalogue, self._seen = Catalogue(cards), cards
+        return self._catalogue
+
+
+def comparison(cards: Cards) -> None:
+    """The content of the tab, inside the current context; checkpoints are asked for again whenever it is opened."""
+    sources = Sources(cards)
+    built = sources()
+    first = opening(built)
+    plain: dict[str, Any] = {"apply_default_css": False}
+    tab = get_render_context()
+    with gr.Column(elem_id="comparison", elem_classes="tnc"):
+        head = gr.HTML(intro(first), **plain)
+        with gr.Row(elem_classes="tnc-controls"):
+            data = gr.Dropdown(**_data_sets(built, first.data), label="Data set", filterable=False, min_width=0,
+                               elem_id="comparison-data", elem_classes="tnc-data")  # fmt: skip
+            x = gr.Radio([(x.choice, x.name) for x in XS.values()], value=first.x.name, label="Horizontal axis",
+                         min_width=0, elem_id="comparison-x", elem_classes="tnc-radio")  # fmt: skip
+            y = gr.Radio([(y.choice, y.name) for y in YS.values()], value=first.y.name, label="Vertical axis",
+                         min_width=0, elem_id="comparison-y", elem_classes="tnc-radio")  # fmt: skip
+        with gr.Row(elem_classes="tnc-board"):
+            with gr.Column(elem_classes="tnc-chart", min_width=0):
+                chart = gr.Plot(figure(first), show_label=False, container=False, elem_id="comparison-chart")
+                slider = gr.Slider(**_slider(first), step=1, label="Looks per image", elem_id="comparison-looks",
+                                   elem_classes="tnc-slider")  # fmt: skip
+                key = gr.HTML(legend(first), **plain, elem_id="comparison-legend")
+            with gr.Column(elem_id="comparison-curves", elem_classes="tnc-pick", min_width=0):
+                picks = [
+                    gr.CheckboxGroup(**change, elem_id=f"comparison-{name}", elem_classes="tnc-ticks")
+                    for name, change in _picks(first).items()
+                ]
+            with gr.Column(elem_classes="tnc-below", min_width=0):
+                rows = gr.HTML(table(first), **plain, elem_id="comparison-table")
+                saved = gr.HTML(download(first), **plain, elem_id="comparison-csv")
+        gr.HTML(explanation(), **plain)
+
+    asked = [data, x, y, *picks, slider]
+    moved = [chart, rows]
+    drawn = [head, chart, key, rows, saved]
+    furnished = [data, *picks, slider]
+
+    def on_slider(*values: Any) -> list[Any]:
+        shown = select(sources(), *values)
+        return [figure(shown), table(shown)]
+
+    def on_choice(*values: Any) -> list[Any]:
+        return _drawn(select(sources(), *values))
+
+    def on_data(wanted: Any, x: Any, y: Any) -> list[Any]:
+        catalogue = sources()
+        return _furnished(catalogue, opening(catalogue, wanted, x, y))
+
+    def on_open(*values: Any) -> list[Any]:
+        """Checkpoints that came meanwhile can be ticked; what is ticked stays."""
+        catalogue = sources()
+        if catalogue is built:
+            return [gr.skip()] * (len(furnished) + len(drawn))
+        return _furnished(catalogue, select(catalogue, *values))
+
+    listening: dict[str, Any] = {
+        "preprocess": False,
+        "show_progress": "hidden",
+        "trigger_mode": "always_last",
+        "concurrency_limit": 8,
+        "api_visibility": "private",
+    }
+    slider.input(on_slider, asked, moved, **listening)
+    controls: list[Any] = [x, y, *picks]
+    for control in controls:
+        control.input(on_choice, asked, drawn, **listening)
+    data.input(on_data, [data, x, y], [*furnished, *drawn], **listening)
+    if isinstance(tab, gr.Tab):
+        tab.select(on_open, asked, [*furnished, *drawn], **listening)
+
+
+def _drawn(shown: Selection) -> list[Any]:
+    return [intro(shown), figure(shown), legend(shown), table(shown), download(shown)]
+
+
+def _furnished(catalogue: Catalogue, shown: Selection) -> list[Any]:
+    """New controls for a data set, and what they show."""
+    changes = [_data_sets(catalogue, shown.data), *_picks(shown).values(), _slider(shown)]
+    return [*(gr.update(**change) for change in changes), *_drawn(shown)]
+
+
+def _data_sets(catalogue: Catalogue, chosen: DataSet) -> dict[str, Any]:
+    return {"choices": [(data.choice, data.key) for data in catalogue.data_sets], "value": chosen.key}
+
+
+def _picks(shown: Selection) -> dict[str, dict[str, Any]]:
+    """Three lists to tick, what is shown being ticked; one without entries is hidden."""
+    data = shown.data
+    lists = {
+        "measured": ("Measured here", [(curve.label, curve.id) for curve in data.measured]),
+        "roles": ("The same checkpoints, looking or stopping otherwise", [(ROLES[r].label, r) for r in data.roles]),
+        "published": ("Published in the paper", [(curve.label, curve.id) for curve in data.published]),
+    }
+    ticked = {curve.id for curve in shown.curves} | {curve.role for curve in shown.curves}
+    return {
+        name: {
+            "label": label,
+            "choices": choices,
+            "value": [value for _, value in choices if value in ticked],
+            "visible": bool(choices),
+        }
+        for name, (label, choices) in lists.items()
+    }
+
+
+def _slider(shown: Selection) -> dict[str, Any]:
+    return {"minimum": 0, "maximum": shown.data.most_looks, "value": shown.looks}

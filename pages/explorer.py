@@ -1,0 +1,155 @@
+"""What the Explore page asks for: checkpoints, pictures, traversals. Knows no component."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tnet_core as tn
+from pages.accelerator import on_accelerator
+from tnet_core.checkpoints import CheckpointCard, card_of
+from tnet_core.checkpoints.example_set import fetch_pictures
+from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
+from viz.budgets import largest
+from viz.furniture import Furniture, furniture
+from viz.gallery import Picture, drawings, fetched_picture, pictures_for
+from viz.kinds import kind_of
+from viz.names import labelled
+from viz.stage import Plate, scene_payload, steer_payload
+
+MOST_LOOKS = 80  # on one page, those added by hand included
+LEFT_ALONE = "This page was left alone for too long: reload it to go on."
+
+Where = int | str  # number of an example, or the file of an upload
+Cell = tuple[int | None, int]  # a look's position (None: the thumbnail) and a cell of its grid
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What the server remembers of one page: no pixels, no model."""
+
+    spec: str
+    where: Where
+    trace: tn.Trace
+    added: tuple[Cell, ...] = ()  # looks beyond the budget, in the order they were asked for
+
+
+class Explorer:
+    """The checkpoints on a shelf and the traversals they make. A checkpoint is meant by its spec."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._examples: dict[tuple[str, int], tuple[Session, str]] = {}
+        self._fetched: dict[str, tuple[Picture, ...]] = {}
+        self._lock = threading.RLock()  # one traversal at a time: each uses all cores
+
+    @cached_property
+    def landing(self) -> str:
+        """The checkpoint that is open when a visitor arrives."""
+        return self.shelf.first()
+
+    def about(self, spec: str) -> CheckpointCard:
+        return card_of(self.shelf.open(spec))
+
+    def pictures(self, spec: str) -> tuple[Picture, ...]:
+        """Those that suit the checkpoint, then those that were fetched for it."""
+        own = drawings() if spec == UNTRAINED else pictures_for(kind_of(self.about(spec)))
+        return own + self._fetched.get(spec, ())
+
+    def has_more(self, spec: str) -> bool:
+        return self.shelf.choice(spec).examples is not None and spec not in self._fetched
+
+    def fetch_more(self, spec: str) -> None:
+        """Pictures of the Hub data set that the registry names; they stay for everybody."""
+        examples = self.shelf.choice(spec).examples
+        if examples is not None:
+            credit = f"from the data set {examples.dataset}, {examples.licence}"
+            found = fetch_pictures(examples)
+            for path in found.values():
+                tn.ImageSource.open(path)  # a picture that cannot be read is refused before it is offered
+            self._fetched[spec] = tuple(fetched_picture(name, path, credit) for name, path in found.items())
+
+    def furniture(self, spec: str) -> Furniture:
+        choices = [(choice.title, choice.spec) for choice in self.shelf.choices]
+        trained, more = spec != UNTRAINED, self.has_more(spec)
+        about, sentences = self.about(spec), self.shelf.complaints
+        return furniture(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
+
+    def open(self, spec: str, where: Where) -> tuple[Session, str]:
+        """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows."""
+        if isinstance(where, str):
+            return self._traversed(Session(spec, where, _NOTHING))
+        with self._lock:  # examples are the same for everybody, so traversed once
+            known = self._examples.get((spec, where))
+            if known is None:
+                known = self._examples[spec, where] = self._traversed(Session(spec, where, _NOTHING))
+            return known
+
+    def steer(self, session: Session | None, asked: Any) -> tuple[Session, str]:
+        """Looks chosen by hand: `plan` are positions, `add` is one more cell to look at."""
+        if session is None:
+            raise tn.TNetError(LEFT_ALONE)
+        if not isinstance(asked, dict):
+            raise tn.TNetError("Looks are chosen by a list of positions.")
+        trace = session.trace
+        plan = trace.select(subset=asked.get("plan"))
+        add = asked.get("add")
+        if add is None:
+            return session, steer_payload(trace, plan)
+        if not isinstance(add, dict):
+            raise tn.TNetError("A look to add is a cell of a grid.")
+        parent, index = add.get("parent"), tn_whole(add.get("index"), "A cell", trace.config.cells - 1)
+        parent = None if parent is None else tn_whole(parent, "The look to look into", len(trace.locations) - 1)
+        taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
+        if (parent, index) in taken:
+            at = taken[parent, index]
+            return session, steer_payload(trace, plan if at in plan else (*plan, at))
+        if len(trace.locations) >= MOST_LOOKS:
+            raise tn.TNetError(f"This page holds {MOST_LOOKS} looks at most; choose the picture again to start anew.")
+        wanted = replace(session, added=(*session.added, (parent, index)))
+        return self._traversed(wanted, (*plan, len(trace.locations)))
+
+    def _traversed(self, session: Session, plan: tuple[int, ...] = ()) -> tuple[Session, str]:
+        image, plate = self._picture(session.spec, session.where)
+        source = tn.ImageSource.open(image)
+        with self._lock:
+            model = self.shelf.open(session.spec)
+            trace = look(model, source, session.added)
+        label = None if plate.label is None else labelled(trace.class_names, plate.label)
+        about = Plate(plate.title, plate.credit, label)
+        sent = scene_payload(trace, source, about, model.config.budget, plan)
+        return replace(session, trace=replace(trace, seen=None)), sent
+
+    def _picture(self, spec: str, where: Where) -> tuple[Any, Picture]:
+        if isinstance(where, str):
+            if not Path(where).is_file():
+                raise tn.TNetError("This picture is not here any more: choose or upload it again.")
+            return where, Picture(Path(where).name, Path(where))
+        offered = self.pictures(spec)
+        if not 0 <= where < len(offered):
+            raise tn.TNetError("There is no such example for this checkpoint.")
+        return offered[where].open(), offered[where]
+
+
+@on_accelerator
+def look(model: tn.TNet, source: tn.ImageSource, added: tuple[Cell, ...]) -> tn.Trace:
+    """All looks of the largest budget, then those added by hand."""
+    traversal = tn.Traversal(model, source, budget=largest(model.config))
+    trace = traversal.run()
+    for parent, index in added:
+        level = 2 if parent is None else trace.locations[parent].level + 1
+        traversal.attend(level, index, parent)
+        trace = traversal.trace()
+    return trace
+
+
+def tn_whole(value: Any, what: str, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise tn.TNetError(f"{what} must be a whole number in 0…{most}, not {value!r:.40}.")
+    return value
+
+
+_NOTHING: Any = None  # a session's trace before it was traversed

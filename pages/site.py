@@ -1,0 +1,36 @@
+"""The whole page: masthead, tabs, theme."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from pages.explore import explore
+from pages.explorer import Explorer
+from viz import bring, fragments, stage, style
+
+
+def site(explorer: Explorer) -> gr.Blocks:
+    # Files of uploads are read once; the copies Gradio keeps go after an hour.
+    with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
+        gr.HTML(fragments.MASTHEAD, apply_default_css=False)
+        with gr.Tabs(elem_id="tabs"), gr.Tab("Explore", id="explore"):
+            explore(explorer, demo)
+    return demo
+
+
+def head() -> str:
+    """Style and code of the page, for the document's head."""
+    return style.head() + bring.head() + stage.head()
+
+
+def theme() -> gr.themes.Base:
+    """System fonts only: nothing is fetched from elsewhere."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.pink,
+        neutral_hue=gr.themes.colors.slate,
+        font=style.FONT.split(", "),
+        font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
+    ).set(
+        body_text_color_subdued="*neutral_500", body_text_color_subdued_dark="*neutral_400",
+        slider_color=style.ACCENT, slider_color_dark=style.ACCENT,
+    )  # fmt: skip

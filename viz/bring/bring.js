@@ -1,0 +1,59 @@
+"use strict";
+// Pasted, dropped and photographed pictures are given to the upload button, so that one set of limits holds for all.
+window.TNetBring = (() => {
+  const input = () => document.querySelector("#upload input[type=file], #pick input[type=file]");
+
+  function give(file) {
+    const target = input();
+    if (!target || !file) return false;
+    const files = new DataTransfer();
+    files.items.add(file);
+    target.files = files.files;
+    target.dispatchEvent(new Event("change", { bubbles: true }));
+    return true;
+  }
+
+  const picture = list => [...(list ?? [])].find(file => file.type.startsWith("image/"));
+
+  function onPaste(event) {
+    if (event.target.closest?.("input, textarea, [contenteditable=true]")) return;
+    if (give(picture(event.clipboardData?.files))) event.preventDefault();
+  }
+
+  function onDrop(event) {
+    if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
+    event.preventDefault();
+    if (event.type === "drop") give(picture(event.dataTransfer.files));
+  }
+
+  function mount(element) {
+    const button = element.querySelector(".tn-camera"), dialog = element.querySelector("dialog");
+    const video = dialog.querySelector("video"), sentence = dialog.querySelector("p");
+    const close = () => { video.srcObject?.getTracks().forEach(track => track.stop()); video.srcObject = null; dialog.close(); };
+    button.hidden = !navigator.mediaDevices?.getUserMedia;
+    button.addEventListener("click", async () => {
+      sentence.hidden = true;
+      dialog.showModal();
+      try {
+        video.srcObject = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 1920 } } });
+      } catch {
+        sentence.textContent = "The camera cannot be used: allow it in the browser, or upload a picture.";
+        sentence.hidden = false;
+      }
+    });
+    dialog.addEventListener("cancel", close);
+    dialog.addEventListener("click", event => {
+      const what = event.target.dataset.camera;
+      if (what === "close") close();
+      if (what !== "take" || !video.videoWidth) return;
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+      canvas.getContext("2d").drawImage(video, 0, 0);
+      canvas.toBlob(blob => { give(new File([blob], "camera.jpg", { type: "image/jpeg" })); close(); }, "image/jpeg", 0.92);
+    });
+    document.addEventListener("paste", onPaste);
+    for (const kind of ["dragover", "drop"]) document.addEventListener(kind, onDrop);
+  }
+
+  return { mount };
+})();

@@ -1,0 +1,91 @@
+"""How a curve is drawn, in the chart as in the legend and the table.
+
+Measured here: filled markers, solid lines. Published: hollow markers, dashed lines. Checkpoints and families of models
+have a colour each, their members a symbol each, so that no difference is told by colour alone. Every colour has a
+contrast of 3 : 1 or more with a white page and with a nearly black one; the accent is left to the slider.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viz.comparison.catalogue import DataSet
+from viz.comparison.model import Curve
+from viz.comparison.roles import ROLES
+
+MEASURED = ("#4a86e8", "#0c8040", "#9148b8", "#c06a5c")
+TNET, EFFICIENTNET = "#c47a00", "#1a97a8"
+OTHERS = ("#c06a5c", "#7c8595", "#9148b8", "#0c8040")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon")
+
+
+@dataclass(frozen=True)
+class Mark:
+    color: str
+    symbol: str
+    filled: bool
+    width: float
+    dash: str  # "solid", or what plotly takes
+    size: int  # of the markers; 0: none
+
+
+def marks(data: DataSet) -> dict[str, Mark]:
+    """By id, for all curves of a data set: none changes when others are chosen."""
+    found: dict[str, Mark] = {}
+    checkpoints = list(dict.fromkeys(curve.family for curve in data.measured))
+    others = list(dict.fromkeys(c.family for c in data.published if c.family not in ("TNet", "EfficientNet")))
+    members: dict[str, int] = {}
+    for curve in data.curves:
+        if curve.role:
+            basis = found[curve.of]  # comes before its variants
+            found[curve.id] = Mark(basis.color, basis.symbol, True, 1.5, ROLES[curve.role].dash, 0)
+            continue
+        number = members.get(curve.family, 0)
+        members[curve.family] = number + 1
+        if curve.kind == "measured":
+            rank = checkpoints.index(curve.family)
+            symbol = SYMBOLS[(rank + number) % len(SYMBOLS)]
+            found[curve.id] = Mark(MEASURED[rank % len(MEASURED)], symbol, True, 2.5, "solid", 9)
+        else:
+            fixed = {"TNet": TNET, "EfficientNet": EFFICIENTNET}
+            color = fixed.get(curve.family) or OTHERS[others.index(curve.family) % len(OTHERS)]
+            symbol = SYMBOLS[_shift(curve, others, number) % len(SYMBOLS)]
+            found[curve.id] = Mark(color, symbol, False, 1.5, "6px,4px", 10)
+    return found
+
+
+def _shift(curve: Curve, others: list[str], number: int) -> int:
+    """Families that may share a colour begin with different symbols."""
+    return number + (others.index(curve.family) + 1 if curve.family in others else 0)
+
+
+def tint(color: str, alpha: float) -> str:
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha})"
+
+
+_SHAPES = {
+    "circle": '<circle cx="17" cy="7" r="4.2"{0}/>',
+    "square": '<rect x="13" y="3" width="8" height="8"{0}/>',
+    "diamond": '<path d="M17 1.8 22.2 7 17 12.2 11.8 7Z"{0}/>',
+    "triangle-up": '<path d="M17 2 22 10.6H12Z"{0}/>',
+    "triangle-down": '<path d="M17 12 12 3.4H22Z"{0}/>',
+    "pentagon": '<path d="M17 2.2 21.8 5.7 20 11.3H14L12.2 5.7Z"{0}/>',
+}
+
+
+def swatch(mark: Mark) -> str:
+    """The same line and marker as SVG; its meaning stands beside it as text."""
+    dash = "" if mark.dash == "solid" else f' stroke-dasharray="{_DASHES.get(mark.dash, mark.dash)}"'
+    line = f'stroke="{mark.color}" stroke-width="{mark.width}"{dash}'
+    paint = f' fill="{mark.color if mark.filled else "none"}" stroke="{mark.color}" stroke-width="1.6"'
+    # The line passes behind a hollow marker only at its sides, as in the chart.
+    parts = [(0, 34)] if mark.filled or not mark.size else [(0, 11), (23, 34)]
+    drawn = "".join(f'<path d="M{x0} 7H{x1}" fill="none" {line}/>' for x0, x1 in parts)
+    marker = _SHAPES[mark.symbol].format(paint) if mark.size else ""
+    return (
+        f'<svg class="tnc-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">{drawn}{marker}</svg>'
+    )
+
+
+_DASHES = {"dot": "1.5,3", "dashdot": "8,3,1.5,3"}

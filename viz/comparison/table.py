@@ -1,0 +1,86 @@
+"""The table under the chart: every selected curve at the number of looks that the slider asks for."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+from viz.comparison import metrics
+from viz.comparison.marks import marks, swatch
+from viz.comparison.model import Curve, Point
+from viz.comparison.selection import Selection
+
+_COLUMNS: dict[str, Callable[[Point], str]] = {
+    "Top-1": lambda point: _with_interval(metrics.accuracy(point.top1), metrics.between(point.top1_interval)),
+    "Top-5": lambda point: _with_interval(metrics.accuracy(point.top5), metrics.between(point.top5_interval)),
+    "Cost": lambda point: metrics.cost(point.flops),
+    "Time": lambda point: metrics.time(point.ms_per_image),
+    "Memory": lambda point: metrics.memory(point.memory_gb),
+    "Coverage": lambda point: metrics.area(point.coverage),
+    "Precision": lambda point: metrics.area(point.precision),
+    "Recall": lambda point: metrics.area(point.recall),
+}
+_SOURCES = {"measured": "measured here", "published": "published (paper)"}
+
+
+def table(shown: Selection) -> str:
+    """Columns that no row fills are left out, and named below."""
+    title = "1 look" if shown.looks == 1 else f"{shown.looks} looks" if shown.looks else "no look, thumbnail alone"
+    head = f'<h2 class="tnc-title">With {title}</h2>'
+    if not shown.curves:
+        return f'<section class="tnc-table">{head}<p class="tnc-note">No curve is ticked.</p></section>'
+    rows = [(curve, point) for curve in shown.curves if (point := curve.nearest(shown.looks)) is not None]
+    filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(point) for _, point in rows)}
+    names = {name: _name(name, shown) for name in filled}
+    columns = "".join(f'<th scope="col">{name}</th>' for name in ("Curve", "Looks", *names.values(), "Source"))
+    found = marks(shown.data)
+    body = "".join(
+        _row(curve, point, shown, swatch(found[curve.id]), {names[name]: cell(point) for name, cell in filled.items()})
+        for curve, point in rows
+    )
+    return (
+        f'<section class="tnc-table">{head}<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>'
+        f"{_note(shown, filled)}</section>"
+    )
+
+
+def _row(curve: Curve, point: Point, shown: Selection, mark: str, cells: dict[str, str]) -> str:
+    name = f'<th scope="row"><div>{mark}<span>{html.escape(curve.label)}</span></div></th>'
+    values = "".join(
+        f'<td data-label="{column}"{"" if text else " class=tnc-none"}>{text or "–"}</td>'
+        for column, text in {"Looks": _looks(point, shown), **cells}.items()
+    )
+    badge = f'<td data-label="Source"><span class="tnc-badge">{_SOURCES[curve.kind]}</span></td>'
+    return f'<tr class="tnc-{curve.kind}" data-curve="{html.escape(curve.id)}">{name}{values}{badge}</tr>'
+
+
+def _looks(point: Point, shown: Selection) -> str:
+    """Which number of looks the row is about, and that it is not the wanted one."""
+    text = metrics.looks(point)
+    notes = []
+    if point.locations is not None and point.budget and point.locations != shown.looks:
+        notes.append(f"nearest to {shown.looks}")
+    if point.threshold is not None:
+        notes.append(f"threshold {point.threshold:g}")
+    return text + "".join(f" <small>{note}</small>" for note in notes)
+
+
+def _with_interval(value: str, ends: str) -> str:
+    return f"{value} <small>{ends}</small>" if value and ends else value
+
+
+def _name(column: str, shown: Selection) -> str:
+    return f"{column} agreement" if shown.data.agreement and column.startswith("Top") else column
+
+
+def _note(shown: Selection, filled: dict[str, Callable[[Point], str]]) -> str:
+    """What the small numbers are, and what is missing."""
+    sentences = []
+    levels = {curve.confidence for curve in shown.curves if curve.confidence is not None}
+    if levels:
+        sentences.append(f"Small numbers: {metrics.area(min(levels))} interval over the measured images.")
+    missing = [name.lower() for name in _COLUMNS if name not in filled]
+    if missing:
+        listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+        sentences.append(f"No ticked curve states {listed} here.")
+    return f'<p class="tnc-note">{" ".join(sentences)}</p>' if sentences else ""

@@ -1,0 +1,42 @@
+// The ledger: exact signed shares of one logit, or of the lead of one class over another.
+
+function buildLedger(stage, scene) {
+  const names = scene.classes.map((name, cls) => [name, cls]).sort((a, b) => a[0].localeCompare(b[0]));
+  const all = names.map(([name, cls]) => `<option value="${cls}">${escaped(name)}</option>`).join("");
+  const likely = '<optgroup label="most probable" data-likely></optgroup>';
+  stage.querySelector('[data-choose="cls"]').innerHTML =
+    `<option value="">the predicted class</option>${likely}<optgroup label="all classes">${all}</optgroup>`;
+  stage.querySelector('[data-choose="versus"]').innerHTML =
+    `<option value="">no other class</option><option value="second">the runner-up</option>${likely}<optgroup label="all classes">${all}</optgroup>`;
+}
+
+function drawLedger(stage, view) {
+  const { scene, looks, weights, shares, cls, versus, state } = view;
+  for (const group of stage.querySelectorAll("[data-likely]")) {
+    const options = view.order.map(c => `<option value="${c}">${escaped(scene.classes[c])}</option>`).join("");
+    if (group.innerHTML !== options) {
+      const select = group.closest("select"), kept = select.value;
+      group.innerHTML = options;
+      select.value = kept;
+    }
+  }
+  const reach = Math.max(1e-6, ...shares.values.map(Math.abs));
+  const rows = [0, ...looks.map(look => look + 1)];
+  stage.querySelector(".tn-ledger tbody").innerHTML = rows.map((row, i) => {
+    const value = shares.values[i], width = (50 * Math.abs(value) / reach).toFixed(3);
+    const side = value >= 0 ? "tn-for" : "tn-against";
+    const pointer = row ? ` data-look="${row - 1}" tabindex="0"` : "";
+    const newest = row && row - 1 === view.newest ? ' class="tn-newest"' : "";
+    return `<tr${pointer}${newest} title="share ${value.toFixed(5)}, weight ${weights[i].toFixed(5)}"><th scope="row">${escaped(calledRow(scene, row))}</th>` +
+      `<td><div class="tn-balance"><div class="${side}" style="width:${width}%"></div></div></td>` +
+      `<td class="${side}" data-value="${value}">${signed(value)}</td><td data-weight="${weights[i]}">${short(weights[i])}</td></tr>`;
+  }).join("");
+  const sum = shares.values.reduce((a, b) => a + b, 0);
+  const bias = `${shares.bias <= -0.005 ? MINUS : "+"} bias ${fixed(Math.abs(shares.bias))}`;
+  const what = versus === null ? "logit" : "lead";
+  stage.querySelector(".tn-ledger tfoot").innerHTML =
+    `<tr><th scope="row">sum</th><td colspan="3" data-total="${shares.total}">${fixed(sum)} ${bias} = ${what} <b>${fixed(shares.total)}</b></td></tr>`;
+  const target = versus === null ? `the logit of ${scene.classes[cls]}` : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}, in logits`;
+  stage.querySelector(".tn-ledger .tn-caption").textContent =
+    `Exact shares of ${target}; nothing is estimated. A weight is not a share: a heavy look can argue against the class.`;
+}

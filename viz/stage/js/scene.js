@@ -1,0 +1,116 @@
+// A traversal as the server sent it, and what follows from it: everything here is arithmetic on cached numbers.
+
+function floats(text) {
+  return new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
+}
+
+const keyOf = looks => [...looks].sort((a, b) => a - b).join(",");
+
+function openScene(sent) {
+  const scene = { ...sent, projections: floats(sent.projections), bias: floats(sent.bias), known: new Map() };
+  learnWeights(scene, sent.weights);
+  return scene;
+}
+
+// Weights of further sets of looks: the thumbnail's first, then those of the looks by position.
+function learnWeights(scene, weights) {
+  const values = floats(weights.values);
+  let at = 0;
+  for (const looks of weights.sets) {
+    scene.known.set(looks.join(","), values.subarray(at, at + looks.length + 1));
+    at += looks.length + 1;
+  }
+}
+
+const canShow = (scene, looks) => scene.uniform || scene.known.has(keyOf(looks));
+
+// Weights of the thumbnail and of these looks, in this order; they sum to 1.
+function weightsOf(scene, looks) {
+  if (scene.uniform) return [-1, ...looks].map(() => 1 / (looks.length + 1));
+  const stored = scene.known.get(keyOf(looks));
+  const rank = new Map([...looks].sort((a, b) => a - b).map((look, i) => [look, i + 1]));
+  return [stored[0], ...looks.map(look => stored[rank.get(look)])];
+}
+
+// logits = bias + sum of weight times projection, over the thumbnail (row 0) and the looks.
+function logitsOf(scene, looks, weights = weightsOf(scene, looks)) {
+  const count = scene.bias.length, total = Float64Array.from(scene.bias);
+  [0, ...looks.map(look => look + 1)].forEach((row, i) => {
+    const weight = weights[i], start = row * count;
+    for (let c = 0; c < count; c++) total[c] += weight * scene.projections[start + c];
+  });
+  return total;
+}
+
+function softmax(logits) {
+  const top = Math.max(...logits);
+  const raised = Float64Array.from(logits, value => Math.exp(value - top));
+  const sum = raised.reduce((a, b) => a + b, 0);
+  return raised.map(value => value / sum);
+}
+
+// The most probable classes, ties to the lower number.
+function topClasses(values, count) {
+  return Array.from(values.keys()).sort((a, b) => values[b] - values[a] || a - b).slice(0, count);
+}
+
+// Exact signed shares of a class's logit, or of its lead over another class.
+function sharesOf(scene, looks, weights, cls, versus) {
+  const count = scene.bias.length;
+  const score = row => scene.projections[row * count + cls] - (versus === null ? 0 : scene.projections[row * count + versus]);
+  const values = [0, ...looks.map(look => look + 1)].map((row, i) => weights[i] * score(row));
+  const bias = scene.bias[cls] - (versus === null ? 0 : scene.bias[versus]);
+  return { values, bias, total: values.reduce((a, b) => a + b, bias) };
+}
+
+// What the network would say from one row alone.
+function alone(scene, row) {
+  const count = scene.bias.length;
+  const share = softmax(scene.bias.map((bias, c) => bias + scene.projections[row * count + c]));
+  const [cls] = topClasses(share, 1);
+  return { cls, share: share[cls] };
+}
+
+// The looks that a budget takes: so many in every grid, as the network ranked them.
+function withinBudget(scene, budget) {
+  const taken = new Map(), kept = new Set([null]);
+  return scene.looks.flatMap((look, at) => {
+    const order = taken.get(look.parent) ?? 0;
+    taken.set(look.parent, order + 1);
+    if (!kept.has(look.parent) || order >= budget[look.level - 2]) return [];
+    kept.add(at);
+    return [at];
+  });
+}
+
+// Looks and all that leads to them.
+function withParents(scene, looks) {
+  const needed = new Set();
+  for (let look of looks) for (; look !== null && !needed.has(look); look = scene.looks[look].parent) needed.add(look);
+  return needed;
+}
+
+function flopsOf(scene, looks) {
+  const needed = withParents(scene, looks);
+  const grids = [...needed].filter(look => scene.looks[look].level < scene.levels).length + (scene.levels > 1 ? 1 : 0);
+  return scene.flops.thumbnail + needed.size * scene.flops.look + grids * scene.flops.grid;
+}
+
+// Share of the picture inside the union of boxes.
+function coverage(boxes) {
+  const cuts = axis => [...new Set(boxes.flatMap(box => [box[axis], box[axis + 2]]))].sort((a, b) => a - b);
+  const xs = cuts(0), ys = cuts(1);
+  let area = 0;
+  for (let i = 0; i + 1 < xs.length; i++) for (let j = 0; j + 1 < ys.length; j++) {
+    const inside = boxes.some(b => b[0] <= xs[i] && b[2] >= xs[i + 1] && b[1] <= ys[j] && b[3] >= ys[j + 1]);
+    if (inside) area += (xs[i + 1] - xs[i]) * (ys[j + 1] - ys[j]);
+  }
+  return area;
+}
+
+const gridOf = (scene, parent) => scene.grids.find(grid => grid.parent === parent);
+const lookAt = (scene, parent, index) => scene.looks.findIndex(look => look.parent === parent && look.index === index);
+const calledRow = (scene, row) => row === 0 ? "context" : `look ${scene.looks[row - 1].name}`;
+
+// Looks of one level that lie inside others are found by their path, which their names spell.
+const inside = (scene, look, other) => scene.looks[look].name.startsWith(scene.looks[other].name + ".");

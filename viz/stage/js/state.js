@@ -1,0 +1,67 @@
+// What is on the page: which looks, how far, which classes. Panels read a view of it and never change it.
+
+function openState(scene, before) {
+  const same = before && before.scene.most.join() === scene.most.join();
+  const budget = [...(same ? before.budget : scene.shown)]; // another picture is shown at the budget of the last one
+  const state = { scene, budget, manual: false, plan: [], step: 0, cls: null, versus: null, focus: null,
+                  threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true };
+  if (scene.plan) steerTo(state, scene.plan);
+  else followNetwork(state, scene.levels === 2 ? budget[0] : null);
+  return state;
+}
+
+// Two levels: all looks, of which the first `step` count. More: the looks of the budget, shown up to `step`.
+function followNetwork(state, step = null) {
+  const { scene } = state;
+  state.manual = false;
+  state.plan = scene.levels === 2 ? scene.looks.map((_, at) => at).slice(0, scene.most[0]) : withinBudget(scene, state.budget);
+  state.step = Math.min(step ?? state.plan.length, state.plan.length);
+  state.course = null;
+}
+
+function steerTo(state, plan) {
+  Object.assign(state, { manual: true, plan, step: plan.length, course: null });
+}
+
+function goTo(state, step) {
+  state.step = Math.min(Math.max(step, 0), state.plan.length);
+  if (!state.manual && state.scene.levels === 2) state.budget = [state.step];
+}
+
+// What the network itself would have taken, to compare looks chosen by hand with.
+function ownLooks(state) {
+  const { scene } = state;
+  return scene.levels === 2 ? scene.looks.map((_, at) => at).slice(0, Math.min(state.step, scene.most[0])) : withinBudget(scene, state.budget);
+}
+
+// Probabilities after every step of the plan; made once per plan.
+function courseOf(state) {
+  state.course ??= Array.from({ length: state.plan.length + 1 }, (_, k) => softmax(logitsOf(state.scene, state.plan.slice(0, k))));
+  return state.course;
+}
+
+// First step at which the leading class is far enough ahead, or null.
+function stopAt(state) {
+  const at = courseOf(state).findIndex(share => {
+    const [first, second] = topClasses(share, 2);
+    return share[first] - (second === undefined ? 0 : share[second]) > state.threshold;
+  });
+  return at < 0 ? null : at;
+}
+
+function viewOf(state) {
+  const { scene, plan, step } = state;
+  const looks = plan.slice(0, step), weights = weightsOf(scene, looks);
+  const logits = logitsOf(scene, looks, weights), share = softmax(logits);
+  const order = topClasses(share, 5);
+  const cls = state.cls ?? order[0];
+  const wanted = state.versus === "second" ? order.find(other => other !== cls) ?? null : state.versus;
+  const versus = wanted === cls ? null : wanted;
+  return {
+    scene, state, looks, weights, logits, share, order, cls, versus,
+    before: step > 0 ? courseOf(state)[step - 1] : null,
+    shares: sharesOf(scene, looks, weights, cls, versus),
+    newest: looks.length ? looks[looks.length - 1] : null,
+    shown: new Set(looks),
+  };
+}

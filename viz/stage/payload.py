@@ -1,0 +1,119 @@
+"""What the stage is sent, as JSON text.
+
+Numbers that are many travel as base64 of little-endian float32; looks are meant by their position in
+`trace.locations`, and rows are the thumbnail followed by the looks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tnet_core import Distribution, ImageSource, Location, Trace
+from tnet_core.cost import unit_costs
+from viz.encode import data_uri, preview
+from viz.lift import lift_bounds
+from viz.names import class_names
+from viz.selection import labels
+from viz.stage.sets import Looks, shown_sets, steps
+
+_LONGEST = 1400  # pixels of the picture's longer side, as shown
+_CROP_QUALITY = 80
+
+
+@dataclass(frozen=True)
+class Plate:
+    """What a traversed picture is called, and what is known about it."""
+
+    title: str
+    credit: str = ""  # author and licence
+    label: int | None = None  # class it is known to show
+
+
+def scene_payload(trace: Trace, source: ImageSource, plate: Plate, shown: Sequence[int], plan: Looks = ()) -> str:
+    """A whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order."""
+    unit = unit_costs(trace.config)
+    low, high = lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
+    return _written(
+        {
+            "kind": "scene",
+            "title": plate.title,
+            "credit": plate.credit,
+            "label": plate.label,
+            "width": source.width,
+            "height": source.height,
+            "picture": data_uri(preview(source, _LONGEST)),
+            "thumbnail": data_uri(trace.thumbnail, _CROP_QUALITY),
+            "classes": class_names(trace),
+            "levels": trace.levels,
+            "grid": trace.config.grid,
+            "most": trace.budget,
+            "shown": [min(k, most) for k, most in zip(shown, trace.budget, strict=False)],
+            "lift": [low, high],
+            "looks": [_look(*item) for item in zip(trace.locations, labels(trace), trace.crops, strict=True)],
+            "grids": [_grid(trace, grid) for grid in trace.distributions],
+            "projections": _floats(trace.projections),
+            "bias": _floats(trace.bias),
+            "flops": {
+                "thumbnail": unit.look + unit.weigh_each + unit.weigh + unit.classify,
+                "look": unit.look + unit.weigh_each,
+                "grid": unit.locate,
+            },
+            "uniform": trace.aggregator.uniform,
+            "weights": _weights(trace, shown_sets(trace) + (steps(plan) if plan else [])),
+            "plan": list(plan) or None,
+        }
+    )
+
+
+def steer_payload(trace: Trace, plan: Looks) -> str:
+    """Weights for looks chosen by hand that are all known already."""
+    return _written({"kind": "steer", "plan": list(plan), "weights": _weights(trace, steps(plan))})
+
+
+def _look(look: Location, name: str, crop: np.ndarray) -> dict[str, Any]:
+    return {
+        "name": name,
+        "level": look.level,
+        "index": look.index,
+        "parent": look.parent,
+        "box": look.box,
+        "rank": look.rank,
+        "lift": look.lift,
+        "crop": data_uri(crop, _CROP_QUALITY),
+    }
+
+
+def _grid(trace: Trace, grid: Distribution) -> dict[str, Any]:
+    return {
+        "parent": grid.parent,
+        "level": grid.level,
+        "lift": grid.lift.ravel().tolist(),
+        "rank": grid.ranks.ravel().tolist(),
+        "boxes": trace.cell_boxes(grid.parent),
+    }
+
+
+def _weights(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
+    """Of each set, the thumbnail's weight first, then those of its looks by position."""
+    ordered = [tuple(sorted(looks)) for looks in sets]
+    if trace.aggregator.uniform:
+        return {"sets": [], "values": ""}
+    masks = np.zeros((len(ordered), len(trace.locations) + 1), dtype=bool)
+    masks[:, 0] = True
+    for row, looks in enumerate(ordered):
+        masks[row, [look + 1 for look in looks]] = True
+    return {"sets": ordered, "values": _floats(trace.aggregator.many_weights(masks)[masks])}
+
+
+def _floats(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
+
+
+def _written(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
