@@ -20,7 +20,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "build" / "space"
-PARTS = ("app.py", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE")
+PARTS = ("app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE")
 TEXT = "tools/space_readme.md"  # front matter and text of the Space's README.md
 MARK = "# Made by tools/make_space.py."  # first line of .gitattributes: tells a former build
 NOT_FOR_THE_APP = frozenset({"accelerate"})  # pinned for training and evaluation

@@ -35,7 +35,7 @@ LIKE_A_SPACE = {
 RELOAD_PORT = 7887
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-FINISHED = "#grid .js-plotly-plot .heatmaplayer"  # drawn last
+FINISHED = ".tn-stage[data-state=shown]"
 
 
 class RunError(ValueError):
