@@ -27,7 +27,7 @@ class DataSet:
 
     @property
     def choice(self) -> str:
-        return f"{self.name} (agreement, not accuracy)" if self.agreement else self.name
+        return f"Agreement only: {self.name}" if self.agreement else self.name
 
     @cached_property
     def measured(self) -> tuple[Curve, ...]:

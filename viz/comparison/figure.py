@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from viz import style
 from viz.comparison import axes, traces
 from viz.comparison.marks import marks
-from viz.comparison.metrics import y_of
+from viz.comparison.metrics import x_of, y_of
+from viz.comparison.published import published_curves
 from viz.comparison.selection import Selection
 
 HEIGHT = 440
@@ -35,14 +36,23 @@ def figure(shown: Selection) -> go.Figure:
 
 def _nothing(shown: Selection) -> dict[str, Any]:
     middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "align": "center"}
-    return {"text": html.escape(absence(shown)), "showarrow": False, **middle}
+    return {"text": "<br>".join(map(html.escape, absence(shown))), "showarrow": False, **middle}
 
 
-def absence(shown: Selection) -> str:
-    """Why the chart is empty."""
+def absence(shown: Selection) -> list[str]:
+    """Why the chart is empty, and where there is something to see."""
     if not shown.curves:
-        return "No curve is ticked."
-    value = (
-        shown.y.missing if all(y_of(p, shown.y) is None for c in shown.curves for p in c.points) else shown.x.missing
+        return ["No curve is ticked."]
+    points = [point for curve in shown.curves for point in curve.points]
+    lacks_y = all(y_of(point, shown.y) is None for point in points)
+    value = shown.y.missing if lacks_y else shown.x.missing
+    there = list(
+        dict.fromkeys(
+            curve.data_set
+            for curve in published_curves()
+            for point in curve.points
+            if (y_of(point, shown.y) if lacks_y else x_of(point, shown.x)) is not None
+        )
     )
-    return f"None of the ticked curves states {value}."
+    elsewhere = [f"The paper does for {' and '.join(there)}."] if there and shown.data.name not in there else []
+    return [f"None of the ticked curves states {value}.", *elsewhere]

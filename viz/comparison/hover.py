@@ -15,7 +15,7 @@ def hover(curve: Curve, point: Point) -> str:
     if point.locations is not None:
         lines.append(f"looks {metrics.looks(point)}")
     if point.threshold is not None:
-        lines.append(f"threshold {point.threshold:g}")
+        lines[-1] += f" (mean, threshold {point.threshold:g})"
     pairs = [
         (f"top-1{agreement}", metrics.accuracy(point.top1), metrics.between(point.top1_interval)),
         (f"top-5{agreement}", metrics.accuracy(point.top5), metrics.between(point.top5_interval)),

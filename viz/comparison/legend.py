@@ -5,19 +5,19 @@ from __future__ import annotations
 import html
 
 from viz.comparison.marks import marks, swatch
+from viz.comparison.model import Curve
 from viz.comparison.selection import Selection
+from viz.comparison.traces import drawn
 
 _HEADS = {"measured": "Measured here", "published": "Published in the paper"}
 
 
 def legend(shown: Selection) -> str:
-    found = marks(shown.data)
+    found, points = marks(shown.data), drawn(shown)
     groups = []
     for kind, head in _HEADS.items():
         items = "".join(
-            f"<li>{swatch(found[curve.id])}<span>{html.escape(curve.label)}</span></li>"
-            for curve in shown.curves
-            if curve.kind == kind
+            _item(curve, swatch(found[curve.id]), curve.id in points) for curve in shown.curves if curve.kind == kind
         )
         if items:
             groups.append(f'<div class="tnc-{kind}"><h3>{head}</h3><ul>{items}</ul></div>')
@@ -25,3 +25,12 @@ def legend(shown: Selection) -> str:
         '<a class="tnc-jump" href="#comparison-curves">Choose other curves</a>'  # on narrow screens they are far below
     )
     return f'<div class="tnc-legend">{"".join(groups)}{more}</div>'
+
+
+def _item(curve: Curve, mark: str, is_drawn: bool) -> str:
+    name = html.escape(curve.label)
+    return (
+        f"<li>{mark}<span>{name}</span></li>"
+        if is_drawn
+        else f'<li class="tnc-absent"><span>{name}: not stated</span></li>'
+    )

@@ -26,7 +26,7 @@ class Mark:
     filled: bool
     width: float
     dash: str  # "solid", or what plotly takes
-    size: int  # of the markers; 0: none
+    size: int  # of the markers in pixels; 0: none
 
 
 def marks(data: DataSet) -> dict[str, Mark]:
@@ -37,8 +37,8 @@ def marks(data: DataSet) -> dict[str, Mark]:
     members: dict[str, int] = {}
     for curve in data.curves:
         if curve.role:
-            basis = found[curve.of]  # comes before its variants
-            found[curve.id] = Mark(basis.color, basis.symbol, True, 1.5, ROLES[curve.role].dash, 0)
+            role, basis = ROLES[curve.role], found[curve.of]  # which comes before its variants
+            found[curve.id] = Mark(basis.color, role.symbol, True, 1.2, role.dash, 6 if role.symbol else 0)
             continue
         number = members.get(curve.family, 0)
         members[curve.family] = number + 1
@@ -65,12 +65,14 @@ def tint(color: str, alpha: float) -> str:
 
 
 _SHAPES = {
-    "circle": '<circle cx="17" cy="7" r="4.2"{0}/>',
-    "square": '<rect x="13" y="3" width="8" height="8"{0}/>',
-    "diamond": '<path d="M17 1.8 22.2 7 17 12.2 11.8 7Z"{0}/>',
-    "triangle-up": '<path d="M17 2 22 10.6H12Z"{0}/>',
-    "triangle-down": '<path d="M17 12 12 3.4H22Z"{0}/>',
-    "pentagon": '<path d="M17 2.2 21.8 5.7 20 11.3H14L12.2 5.7Z"{0}/>',
+    "circle": "M4.2 0A4.2 4.2 0 1 1-4.2 0A4.2 4.2 0 1 1 4.2 0Z",
+    "square": "M-4-4H4V4H-4Z",
+    "diamond": "M0-5.2 5.2 0 0 5.2-5.2 0Z",
+    "triangle-up": "M0-5 5 3.6H-5Z",
+    "triangle-down": "M0 5-5-3.6H5Z",
+    "pentagon": "M0-4.8 4.8-1.3 3 4.3H-3L-4.8-1.3Z",
+    "cross": "M-1.6-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z",
+    "x": "M-4.6-2.4-2.4-4.6 0-2.2 2.4-4.6 4.6-2.4 2.2 0 4.6 2.4 2.4 4.6 0 2.2-2.4 4.6-4.6 2.4-2.2 0Z",
 }
 
 
@@ -78,11 +80,13 @@ def swatch(mark: Mark) -> str:
     """The same line and marker as SVG; its meaning stands beside it as text."""
     dash = "" if mark.dash == "solid" else f' stroke-dasharray="{_DASHES.get(mark.dash, mark.dash)}"'
     line = f'stroke="{mark.color}" stroke-width="{mark.width}"{dash}'
-    paint = f' fill="{mark.color if mark.filled else "none"}" stroke="{mark.color}" stroke-width="1.6"'
+    paint = f'fill="{mark.color}"' if mark.filled else f'fill="none" stroke="{mark.color}" stroke-width="1.6"'
+    scale = 0.7 if mark.size < 8 else 1
     # The line passes behind a hollow marker only at its sides, as in the chart.
     parts = [(0, 34)] if mark.filled or not mark.size else [(0, 11), (23, 34)]
     drawn = "".join(f'<path d="M{x0} 7H{x1}" fill="none" {line}/>' for x0, x1 in parts)
-    marker = _SHAPES[mark.symbol].format(paint) if mark.size else ""
+    place = f'transform="translate(17 7) scale({scale})"'
+    marker = f'<path d="{_SHAPES[mark.symbol]}" {place} {paint}/>' if mark.size else ""
     return (
         f'<svg class="tnc-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">{drawn}{marker}</svg>'
     )

@@ -38,8 +38,6 @@ class _Reader:
         self.rows = items(self.raw, "budgets")  # as long as the results, which are made of them
         self.attention = mapping(self.raw, "attention")
         self.name = about.title or about.source
-        trained = about.config.budget if about.config is not None else ()
-        self.trained_inner = tuple(trained[1:])
         self.id = f"measured/{about.source}"
         self.common: dict[str, Any] = {
             "data_set": evaluation.dataset,
@@ -51,13 +49,12 @@ class _Reader:
         }
 
     def inner_budgets(self) -> list[tuple[int, ...]]:
-        """Looks per grid below the second level, that of training first; one, empty, for two levels."""
-        found = dict.fromkeys(result.budget[1:] for result in self.results)
-        return sorted(found, key=lambda inner: (inner != self.trained_inner, inner))
+        """Looks per grid below the second level; one, empty, for two levels."""
+        return sorted({result.budget[1:] for result in self.results})
 
     def learned(self, inner: tuple[int, ...]) -> Curve:
         points = [self._point(index, _LEARNED, *self._accuracies(index)) for index in self._places(inner)]
-        suffix = "".join(f", {k} inside each" for k in inner)
+        suffix = f": {' × '.join(map(str, inner))} inside each look" if inner else ""
         name = self.id + "".join(f"/{k}" for k in inner)
         return Curve(id=name, label=self.name + suffix, points=_sorted(points), **self.common)
 
@@ -69,7 +66,7 @@ class _Reader:
 
     def _variant(self, curve: Curve, role: str, points: list[Point]) -> Iterator[Curve]:
         if points:
-            label = f"{curve.label}: {ROLES[role].suffix}"
+            label = f"{curve.label}, {ROLES[role].suffix}"
             yield Curve(
                 id=f"{curve.id}/{role}", label=label, points=_sorted(points), role=role, of=curve.id, **self.common
             )

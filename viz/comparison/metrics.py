@@ -89,11 +89,11 @@ def memory(gigabytes: float | None) -> str:
 
 
 def looks(point: Point) -> str:
-    """'3', '3 × 1 = 6', '2.3 on average', 'whole image'."""
+    """'3', '3 × 1 = 6', '2.3' of adaptive stopping, 'whole image'."""
     if point.locations is None:
         return "whole image"
     if not point.budget:
-        return f"{short(point.locations)} on average"
+        return short(point.locations)
     if len(point.budget) > 1 and any(point.budget):
         return f"{' × '.join(str(k) for k in point.budget)} = {point.locations:.0f}"
     return f"{point.locations:.0f}"

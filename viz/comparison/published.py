@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tnet_core.published import AttentionRow, PaperRow, attention_rows, paper_rows, read_table, selectors
 from viz.comparison.model import Curve, Point
 
@@ -24,11 +26,12 @@ _ABLATIONS = {
 }
 
 
-def published_curves() -> list[Curve]:
+@cache
+def published_curves() -> tuple[Curve, ...]:
     """Every model of every table, TNet first."""
     found = [_curve(selector) for table in DATA_SETS for selector in selectors(table)]
     found += [_curve(selector) for selector in selectors("ablation")]
-    return sorted(found, key=lambda curve: curve.family != "TNet")
+    return tuple(sorted(found, key=lambda curve: curve.family != "TNet"))
 
 
 def _curve(selector: str) -> Curve:

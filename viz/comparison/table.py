@@ -61,7 +61,7 @@ def _looks(point: Point, shown: Selection) -> str:
     if point.locations is not None and point.budget and point.locations != shown.looks:
         notes.append(f"nearest to {shown.looks}")
     if point.threshold is not None:
-        notes.append(f"threshold {point.threshold:g}")
+        notes.append(f"mean, threshold {point.threshold:g}")
     return text + "".join(f" <small>{note}</small>" for note in notes)
 
 
