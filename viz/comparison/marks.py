@@ -38,7 +38,7 @@ def marks(data: DataSet) -> dict[str, Mark]:
     for curve in data.curves:
         if curve.role:
             role, basis = ROLES[curve.role], found[curve.of]  # which comes before its variants
-            found[curve.id] = Mark(basis.color, role.symbol, True, 1.2, role.dash, 6 if role.symbol else 0)
+            found[curve.id] = Mark(basis.color, role.symbol or "circle", True, 1.2, role.dash, 6 if role.symbol else 0)
             continue
         number = members.get(curve.family, 0)
         members[curve.family] = number + 1
