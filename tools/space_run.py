@@ -54,47 +54,61 @@ class Measured:
 
 def measure(folder: Path, python: Path, home: Path) -> Measured:
     """Starts the app of this folder alone and waits until its landing traversal is on the page."""
-    with browser() as page, running(folder, python, home) as (app, address, started):
-        answered = time.monotonic() - started
+    with browser() as page, running(folder, python, home) as app:
+        answered = time.monotonic() - app.started
         by = "Chromium" if page is not None else "the queue"
         if page is not None:
-            page.goto(address)
+            page.goto(app.address)
             page.wait_for_selector(FINISHED)
         else:
-            visitor = QueueClient(address)
+            visitor = QueueClient(app.address)
             visitor.happens("load")
             visitor.close()
-        return Measured(answered, time.monotonic() - started, by, peak_memory(app.pid))
+        landed = time.monotonic() - app.started
+        if "Traceback" in app.said():
+            raise RunError(f"The app reported an error:\n{app.said()}")
+        return Measured(answered, landed, by, peak_memory(app.process.pid))
+
+
+@dataclass(frozen=True)
+class Running:
+    """The app in its process."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+    log: Path
+    started: float  # time.monotonic()
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
-def running(folder: Path, python: Path, home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, float]]:
-    """Process, address and moment of start. Nothing is inherited from this environment."""
+def running(folder: Path, python: Path, home: Path) -> Iterator[Running]:
+    """The app, once it answers. Nothing is inherited from this environment."""
     port = free_port()
     kept = occupied(RELOAD_PORT)
     log = home / "log.txt"
     variables = environment(python, home, port)
     started = time.monotonic()
     with log.open("w") as output:
-        app = subprocess.Popen([python, "app.py"], cwd=folder, env=variables, stdout=output, stderr=output)
-    address = f"http://127.0.0.1:{port}"
+        process = subprocess.Popen([python, "app.py"], cwd=folder, env=variables, stdout=output, stderr=output)
+    app = Running(process, f"http://127.0.0.1:{port}", log, started)
     try:
-        while not answers(address):
-            if app.poll() is not None:
-                raise RunError(f"The app ended with code {app.returncode}:\n{log.read_text()}")
+        while not answers(app.address):
+            if process.poll() is not None:
+                raise RunError(f"The app ended with code {process.returncode}:\n{app.said()}")
             if time.monotonic() - started > START_SECONDS:
-                raise RunError(f"The app did not answer within {START_SECONDS:.0f} s:\n{log.read_text()}")
+                raise RunError(f"The app did not answer within {START_SECONDS:.0f} s:\n{app.said()}")
             time.sleep(0.1)
-        yield app, address, started
-        if "Traceback" in (said := log.read_text()):
-            raise RunError(f"The app reported an error:\n{said}")
+        yield app
     finally:
-        app.terminate()
+        process.terminate()
         try:
-            app.wait(20)
+            process.wait(20)
         except subprocess.TimeoutExpired:
-            app.kill()
-            app.wait()
+            process.kill()
+            process.wait()
         kept.close()
 
 
