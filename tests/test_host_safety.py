@@ -1,0 +1,215 @@
+"""The app on a public host: whoever speaks to the server directly gets no file, no internals and no one else's page."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from PIL import Image
+
+import tests.support.models as models
+from tools import make_space
+from tools.queue_client import API, Answer, QueueClient, QueueError
+from tools.space_run import Running, running
+
+LARGEST_UPLOAD = 50 * 1024**2
+FILE = {"meta": {"_type": "gradio.FileData"}}
+NONSENSE: tuple[Any, ...] = (
+    None, True, -1, 1e308, "x", "<script>alert(1)</script>", "x" * 10_000, [], [[[]]], {}, {"a": [1]},
+    {"path": "/etc/passwd"}, {"path": "/etc/passwd", **FILE}, {"path": "app.py", **FILE},
+    {"plan": "all", "add": 3}, {"plan": [0, 0, -7], "add": {"parent": 1e9, "index": "2"}}, {"example": "1"},
+    {"example": 10**30}, {"example": -1},
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The app from a folder of its own, started as a public host starts it."""
+    folder, home = tmp_path_factory.mktemp("app"), tmp_path_factory.mktemp("home")
+    make_space.assemble(folder)
+    with running(folder, Path(sys.executable), home) as started:
+        yield started
+
+
+@pytest.fixture
+def visitor(app: Running) -> Iterator[QueueClient]:
+    client = QueueClient(app.address)
+    yield client
+    client.close()
+
+
+def asked(app: Running, path: str, **parameters: Any) -> httpx.Response:
+    """One answer, over a connection of its own: after an error the server closes it."""
+    with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
+        return http.get(path, **parameters)
+
+
+def picture(seed: int, kind: str = "PNG") -> bytes:
+    written = io.BytesIO()
+    Image.fromarray(models.picture(240, 320, seed=seed)).save(written, kind)
+    return written.getvalue()
+
+
+def brought(visitor: QueueClient, name: str, content: bytes) -> Answer:
+    """The answer to an uploaded file."""
+    [function] = visitor.functions("upload")
+    [button] = [number for number, event in function["targets"] if event == "upload"]
+    visitor.values[button] = visitor.upload(name, content)
+    return visitor.happens("upload", button)[0]
+
+
+def texts(answer: Answer) -> str:
+    return " ".join(value for value in answer.outputs.values() if isinstance(value, str))
+
+
+def scene(answer: Answer) -> dict[str, Any]:
+    """The traversal that was sent to the stage."""
+    found = [value for value in answer.outputs.values() if isinstance(value, str) and value.startswith('{"kind"')]
+    return json.loads(found[0])
+
+
+def internals(text: str) -> list[str]:
+    """What tells of the machine or the code."""
+    return [word for word in ("Traceback", "site-packages", 'File "', "tnet_core", str(Path.cwd())) if word in text]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd", "/proc/self/environ", "app.py", "./app.py", "../app/app.py", "checkpoints.yaml",
+        "checkpoints/tnet-lite0-cub/model.safetensors", ".gitattributes", "file:///etc/passwd",
+        "//127.0.0.1/etc/passwd", "http://127.0.0.1:9/", "http://169.254.169.254/latest/meta-data/", sys.executable,
+    ],
+)  # fmt: skip
+def test_no_file_is_served_that_was_not_uploaded(app: Running, path: str) -> None:
+    for written in (path, quote(path, safe="")):
+        for address in (f"{API}/file={written}", f"{API}/file/{written}"):
+            answer = asked(app, address)
+            assert answer.status_code in (403, 404), address
+            assert len(answer.content) < 1000
+
+
+@pytest.mark.parametrize("path", ["..%2f..%2fapp.py", "%2e%2e/%2e%2e/app.py", "%2fetc%2fpasswd"])
+def test_folders_of_the_page_do_not_lead_elsewhere(app: Running, path: str) -> None:
+    for root in ("/static/", "/assets/", "/svelte/"):
+        assert asked(app, f"{root}{path}").status_code in (403, 404)
+
+
+def test_what_the_host_does_not_need_is_off(app: Running) -> None:
+    for path in ("/monitoring", "/monitoring/summary", f"{API}/runs", f"{API}/vibe-code", f"{API}/mcp/sse", "/docs"):
+        assert asked(app, path).status_code in (403, 404), path
+    assert asked(app, f"{API}/proxy=https://example.com/").status_code == 400
+
+
+def test_errors_are_not_shown_and_uploads_are_limited(visitor: QueueClient) -> None:
+    config = visitor.config
+    assert config["show_error"] is False and config["dev_mode"] is False and config["vibe_mode"] is False
+    assert config["max_file_size"] == LARGEST_UPLOAD
+    assert config["analytics_enabled"] is False
+
+
+def test_no_function_is_offered_as_an_interface(app: Running, visitor: QueueClient) -> None:
+    assert visitor.functions("*")
+    assert {function["api_visibility"] for function in visitor.functions("*")} == {"private"}
+    for every in ("", "?all_endpoints=true"):
+        assert asked(app, f"{API}/info{every}").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
+
+
+def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(app: Running, visitor: QueueClient) -> None:
+    before = files_of(app)
+    with pytest.raises(QueueError, match="413: File size exceeded maximum allowed size"):
+        visitor.upload("large.png", b"\0" * (LARGEST_UPLOAD + 1))
+    assert files_of(app) == before
+
+
+def files_of(app: Running) -> set[Path]:
+    return {path for path in (app.log.parent / "gradio").rglob("*") if path.is_file()}
+
+
+def test_nonsense_gets_a_sentence_or_nothing_and_the_page_goes_on(app: Running, visitor: QueueClient) -> None:
+    landed = scene(visitor.happens("load")[0])
+    for function in visitor.functions("*"):
+        for value in NONSENSE:
+            said = answer_to(visitor, function, [value] * len(function["inputs"]), value)
+            assert internals(said.replace(repr(value), "")) == [], (function["api_name"], value)
+        for count in (0, len(function["inputs"]) + 3):
+            assert internals(answer_to(visitor, function, ["x"] * count, None)) == [], function["api_name"]
+    other = QueueClient(app.address)
+    assert scene(other.happens("load")[0]) | {"turn": 0} == landed | {"turn": 0}
+    other.close()
+
+
+def answer_to(visitor: QueueClient, function: dict[str, Any], data: list[Any], event: Any) -> str:
+    """All text that comes back, from a session of its own."""
+    stranger = QueueClient(visitor.address, config=visitor.config)
+    try:
+        return texts(stranger.call(function["id"], data, event_data=event))
+    except QueueError as error:
+        return str(error)
+    finally:
+        stranger.close()
+
+
+def test_functions_that_do_not_exist_are_refused_without_internals(app: Running, visitor: QueueClient) -> None:
+    unknown = {"data": [], "fn_index": 9999, "session_hash": visitor.session}
+    for body in (unknown, {}, {"data": "x"}, {**unknown, "fn_index": "x"}, {**unknown, "data": None}):
+        with httpx.Client(base_url=app.address, trust_env=False) as http:
+            answer = http.post(f"{API}/queue/join", json=body)
+        assert answer.status_code >= 400 and internals(answer.text) == [], body
+
+
+def test_only_an_uploaded_file_is_opened_as_a_picture(app: Running, visitor: QueueClient) -> None:
+    [function] = visitor.functions("upload")
+    examples = next((app.log.parent.parent).rglob("examples/nuthatch.jpg"))
+    for path in ("/etc/passwd", "examples/nuthatch.jpg", str(examples), "app.py"):
+        data = [visitor.values[number] for number in function["inputs"][:-1]] + [{"path": path, **FILE}]
+        said = answer_to(visitor, function, data, None)
+        assert '"kind":"scene"' not in said and "data:image" not in said, path
+
+
+def test_a_picture_made_to_exhaust_memory_is_refused_with_a_sentence(visitor: QueueClient) -> None:
+    whole = io.BytesIO()
+    Image.new("1", (1, 1)).save(whole, "PNG")
+    start = whole.getvalue()
+    header = b"IHDR" + (60_000).to_bytes(4, "big") * 2 + start[24:29]
+    bomb = start[:12] + header + zlib.crc32(header).to_bytes(4, "big") + start[33:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+        assert Image.open(io.BytesIO(bomb)).size == (60_000, 60_000)
+    said = texts(brought(visitor, "bomb.png", bomb))
+    assert "tn-problem" in said and "bomb.png" in said and '"kind"' not in said
+
+
+def test_names_of_files_are_escaped_where_they_are_shown_as_html(visitor: QueueClient) -> None:
+    said = texts(brought(visitor, "<img src=x onerror=alert(1)>.png", b"no picture"))
+    assert "tn-problem" in said and "<img src=x" not in said
+
+
+def test_a_session_is_nobody_elses(app: Running) -> None:
+    mine, yours, fresh = (QueueClient(app.address) for _ in range(3))
+    first, second = scene(brought(mine, "mine.png", picture(1))), scene(brought(yours, "yours.png", picture(2)))
+    assert first["title"] == "mine.png" and second["title"] == "yours.png"
+    assert first["projections"] != second["projections"]
+    for client, own in ((mine, first), (yours, second)):
+        [steered] = client.happens("steer", data={"plan": [1, 0]})
+        assert scene(steered)["kind"] == "steer" and scene(steered)["plan"] == [1, 0]
+        [again] = client.happens("steer", data={"plan": [], "add": {"parent": None, "index": 0}})
+        if scene(again)["kind"] == "scene":
+            assert scene(again)["title"] == own["title"]
+    [lost] = fresh.happens("steer", data={"plan": [0]})
+    assert scene(lost) == {"kind": "problem", "sentence": scene(lost)["sentence"], "turn": scene(lost)["turn"]}
+    for client in (mine, yours, fresh):
+        client.close()
+
+
+def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running) -> None:
+    answer = asked(app, "/config", headers={"Origin": "https://elsewhere.example"})
+    assert "access-control-allow-origin" not in answer.headers
