@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from viz.comparison.selection import Selection
+from viz.comparison.traces import drawn
 
 _DETAILS = (
     (
@@ -58,7 +59,8 @@ def _caption(shown: Selection) -> str:
         sentences.append("Hollow markers, dashed lines: printed in the paper, on its own test images.")
     if shown.data.agreement:
         sentences.append("Counted is agreement with the backbone's answer for the whole image: this is no accuracy.")
-    if shown.x.name == "locations" and any(curve.plain for curve in shown.curves):
+    points = drawn(shown)
+    if shown.x.name == "locations" and any(curve.plain and curve.id in points for curve in shown.curves):
         sentences.append("Classifiers that take no looks are level lines, marked at the right.")
     return " ".join(sentences) or "Tick the curves to compare."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -15,6 +16,7 @@ from viz.comparison.published import published_curves
 from viz.comparison.selection import Selection
 
 HEIGHT = 440
+_LINE = 40  # characters of a sentence in the chart, on a narrow screen too
 
 
 def figure(shown: Selection) -> go.Figure:
@@ -36,7 +38,8 @@ def figure(shown: Selection) -> go.Figure:
 
 def _nothing(shown: Selection) -> dict[str, Any]:
     middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "align": "center"}
-    return {"text": "<br>".join(map(html.escape, absence(shown))), "showarrow": False, **middle}
+    lines = [line for sentence in absence(shown) for line in textwrap.wrap(sentence, _LINE)]
+    return {"text": "<br>".join(map(html.escape, lines)), "showarrow": False, **middle}
 
 
 def absence(shown: Selection) -> list[str]:

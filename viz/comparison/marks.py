@@ -1,8 +1,9 @@
 """How a curve is drawn, in the chart as in the legend and the table.
 
-Measured here: filled markers, solid lines. Published: hollow markers, dashed lines. Checkpoints and families of models
-have a colour each, their members a symbol each, so that no difference is told by colour alone. Every colour has a
-contrast of 3 : 1 or more with a white page and with a nearly black one; the accent is left to the slider.
+Measured here: filled markers, solid lines. Published: hollow markers, dashed lines. Every measured curve has a colour,
+which its variants share, and every family of published models; symbols differ too, so that no difference is told by
+colour alone. Every colour has a contrast of 3 : 1 or more with a white page and with a nearly black one; the accent is
+left to the slider.
 """
 
 from __future__ import annotations
@@ -32,21 +33,21 @@ class Mark:
 def marks(data: DataSet) -> dict[str, Mark]:
     """By id, for all curves of a data set: none changes when others are chosen."""
     found: dict[str, Mark] = {}
-    checkpoints = list(dict.fromkeys(curve.family for curve in data.measured))
+    ranks = {curve.id: rank for rank, curve in enumerate(data.measured)}
     others = list(dict.fromkeys(c.family for c in data.published if c.family not in ("TNet", "EfficientNet")))
     members: dict[str, int] = {}
     for curve in data.curves:
         if curve.role:
             role, basis = ROLES[curve.role], found[curve.of]  # which comes before its variants
-            found[curve.id] = Mark(basis.color, role.symbol or "circle", True, 1.2, role.dash, 6 if role.symbol else 0)
+            found[curve.id] = Mark(basis.color, role.symbol or "circle", True, 1.2, role.dash, 7 if role.symbol else 0)
             continue
-        number = members.get(curve.family, 0)
-        members[curve.family] = number + 1
         if curve.kind == "measured":
-            rank = checkpoints.index(curve.family)
-            symbol = SYMBOLS[(rank + number) % len(SYMBOLS)]
-            found[curve.id] = Mark(MEASURED[rank % len(MEASURED)], symbol, True, 2.5, "solid", 9)
+            again, rank = divmod(ranks[curve.id], len(MEASURED))
+            symbol = SYMBOLS[(rank + again) % len(SYMBOLS)]
+            found[curve.id] = Mark(MEASURED[rank], symbol, True, 2.5, "solid", 9)
         else:
+            number = members.get(curve.family, 0)
+            members[curve.family] = number + 1
             fixed = {"TNet": TNET, "EfficientNet": EFFICIENTNET}
             color = fixed.get(curve.family) or OTHERS[others.index(curve.family) % len(OTHERS)]
             symbol = SYMBOLS[_shift(curve, others, number) % len(SYMBOLS)]

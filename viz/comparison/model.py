@@ -39,7 +39,7 @@ class Curve:
     agreement: bool = False  # counted is agreement with another prediction, not accuracy
     role: str = ""  # empty: the model as it is; else a key of `roles.ROLES`
     of: str = ""  # id of the curve that this one is a variant of
-    family: str = ""  # curves of one checkpoint, or of one family of published models, share a colour
+    family: str = ""  # the checkpoint, or the family of published models, that it belongs to
     confidence: float | None = None  # of its intervals
     main: bool = False  # shown before anything is chosen
 

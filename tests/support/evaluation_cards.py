@@ -1,0 +1,22 @@
+"""Cards of checkpoints with their evaluations; no model is opened for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tnet_core.checkpoints import CheckpointCard, Registry
+from tnet_core.checkpoints.evaluation import read_evaluation
+from tnet_core.checkpoints.loading import entry_card
+
+
+def bundled() -> list[CheckpointCard]:
+    """Of the shipped checkpoints."""
+    return [entry_card(entry, on_notice=print) for entry in Registry.load()]
+
+
+def card(folder: Path, content: dict[str, Any], **fields: Any) -> CheckpointCard:
+    """The card of a checkpoint with this evaluation."""
+    (folder / "evaluation.json").write_text(json.dumps(content), encoding="utf-8")
+    return CheckpointCard(**{"source": "birds", "origin": "here", "evaluation": read_evaluation(folder)} | fields)
