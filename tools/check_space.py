@@ -65,7 +65,9 @@ def report(folder: Path, python: Path) -> None:
         measured = measure(alone, python.absolute(), home)
     print(f"The app answers after {measured.answers:.1f} s.")
     print(f"The landing traversal is finished after {measured.landing:.1f} s, as seen by {measured.by}.")
-    print(f"Most memory: {measured.peak_bytes / 1e9:.2f} GB, on {len(os.sched_getaffinity(0))} core(s).")
+    cores = len(os.sched_getaffinity(0))
+    print(f"It computed for {measured.processor:.1f} s until then, on {cores} core(s) that others may share.")
+    print(f"Most memory: {measured.peak_bytes / 1e9:.2f} GB.")
 
 
 def pins_of(folder: Path) -> list[str]:

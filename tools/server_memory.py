@@ -1,0 +1,85 @@
+"""Memory of the process that listens at a port of this machine (Linux)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+SETTLED = 0.05  # growth of the last third over the middle one that counts as none …
+SETTLED_BYTES = 40e6  # … or this much: what the allocator keeps comes and goes
+
+
+class MemoryWatch:
+    """Reads a process' resident memory once a second, until told to stop."""
+
+    def __init__(self, process: int) -> None:
+        self.process = process
+        self.samples: list[int] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            self.samples.append(resident(self.process))
+            if self._over.wait(1.0):
+                return
+
+    def thirds(self) -> tuple[float, float, float]:
+        """Median of each third of the time, in bytes."""
+        third = max(1, len(self.samples) // 3)
+        parts = self.samples[:third], self.samples[third:-third] or self.samples, self.samples[-third:]
+        return median(parts[0]), median(parts[1]), median(parts[2])
+
+    def stable(self) -> bool:
+        _, middle, last = self.thirds()
+        return last - middle <= max(SETTLED * middle, SETTLED_BYTES)
+
+
+def resident(process: int) -> int:
+    """Bytes in memory; 0 once the process has ended."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def listener(address: str) -> int | None:
+    """The process that answers at an address of this machine, where it can be told."""
+    parts = urlsplit(address)
+    if parts.hostname not in ("127.0.0.1", "localhost"):
+        return None
+    inodes = set(_listening(parts.port or 80))
+    for place in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            target = str(place.readlink())
+        except OSError:
+            continue
+        if target.startswith("socket:[") and target[8:-1] in inodes:
+            return int(place.parts[2])
+    return None
+
+
+def _listening(port: int) -> Iterator[str]:
+    """Inodes of the sockets that listen at a port."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            lines = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                yield fields[9]
