@@ -17,4 +17,4 @@ def on_accelerator(function: F) -> F:
         import spaces
     except ImportError:
         return function
-    return spaces.GPU(duration=30)(function)  # type: ignore[no-any-return]
+    return spaces.GPU(duration=30)(function)

@@ -1,72 +1,90 @@
-"""What a page shows: values behind its figures, and its text."""
+"""What a page shows: its numbers at full precision, and its text."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 import tnet_core as tn
 from viz.names import class_name
-from viz.selection import Shown, chosen, labels
+from viz.numbers import fixed, gigaflops, percent, short, signed
+from viz.selection import labels
+
+Shown = int | tuple[int, ...] | list[int]  # looks in their order, a budget, or positions chosen by hand
 
 
-def figure_data(page: Page, panel: str, field: str) -> Any:
-    """A field of the first trace of a panel's figure, at full precision."""
-    return page.evaluate(f"document.querySelector('#{panel} .js-plotly-plot').data[0].{field}")
+def looks_of(trace: tn.Trace, shown: Shown) -> tuple[int, ...]:
+    if isinstance(shown, int):
+        return trace.select(shown)
+    return trace.select(budget=shown) if isinstance(shown, tuple) else trace.select(subset=shown)
 
 
-def figure_text(page: Page, panel: str) -> list[str]:
-    """All text drawn in a panel's figure."""
-    return page.locator(f"#{panel} .js-plotly-plot svg text").all_text_contents()
+def wait_for_looks(page: Page, k: int) -> None:
+    expect(page.locator(".tn-box:visible")).to_have_count(k)
 
 
-def wait_for_looks(page: Page, k: int, upper: int | None = None) -> None:
-    """Until every panel has arrived at k looks, `upper` of them (default: all) in the thumbnail's grid."""
-    page.wait_for_function(
-        """([k, upper]) => document.querySelector('.tn-summary b')?.textContent === String(k)
-            && document.querySelectorAll('.tn-box').length === k
-            && document.querySelectorAll('.tn-look').length === k + 1
-            && document.querySelector('#ledger .js-plotly-plot')?.data?.[0].x.length === k + 1
-            && document.querySelector('#grid .js-plotly-plot')?.data?.[0].text.flat()
-                 .filter(label => label.startsWith('<b>')).length === upper""",
-        arg=[k, k if upper is None else upper],
-    )
+def attributes(page: Page, selector: str, name: str) -> list[float]:
+    return [float(element.get_attribute(name) or "nan") for element in page.locator(selector).all()]
 
 
-def assert_shows(page: Page, trace: tn.Trace, shown: Shown) -> None:
-    """Boxes, classes, contributions, weights and lift on the page are those of the trace."""
-    subset = chosen(trace, shown)
-    wait_for_looks(page, len(subset), sum(trace.locations[p].parent is None for p in subset))
-    logits = trace.logits(subset=subset)
+def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = None, versus: int | None = None) -> None:
+    """Boxes, decision, ledger, crops, grids and cost on the page are those of the trace."""
+    looks = looks_of(trace, shown)
+    called, logits = labels(trace), trace.logits(subset=looks)
     order = np.argsort(-logits, kind="stable")[:5]
-    predicted = int(order[0])
-    close = {"rtol": 1e-4, "atol": 1e-4}
-    names = [class_name(trace, int(c)) for c in order]
-    page.wait_for_function(  # the last figure to be replaced
-        """([name, logit]) => { const plot = document.querySelector('#decision .js-plotly-plot');
-            return plot.textContent.includes(name) && Math.abs(plot.data[0].customdata[0] - logit) < 1e-3; }""",
-        arg=[names[0], float(logits[predicted])],
+    wait_for_looks(page, len(looks))
+    first = page.locator(".tn-classes li").first
+    expect(first.locator("span")).to_contain_text(class_name(trace, int(order[0])))
+    # the decision
+    close: dict[str, Any] = {"rtol": 1e-4, "atol": 2e-4}
+    shown_logits = [float(text.removeprefix("logit ")) for text in titles(page, ".tn-classes li")]
+    np.testing.assert_allclose(shown_logits, logits[order], **close)
+    probabilities = trace.probabilities(subset=looks)
+    assert page.locator(".tn-classes b").all_text_contents() == [percent(float(probabilities[c])) for c in order]
+    # what each look was worth
+    target = int(order[0]) if cls is None else cls
+    shares, weights = trace.contributions(target, versus, subset=looks), trace.weights(subset=looks)
+    np.testing.assert_allclose(attributes(page, "tbody [data-value]", "data-value"), shares.values, **close)
+    np.testing.assert_allclose(attributes(page, "tbody [data-weight]", "data-weight"), weights, **close)
+    np.testing.assert_allclose(attributes(page, "[data-total]", "data-total"), [shares.total], **close)
+    assert page.locator("tbody th").all_text_contents() == ["context", *(f"look {called[p]}" for p in looks)]
+    assert page.locator("tbody [data-value]").all_text_contents() == [signed(float(v)) for v in shares.values]
+    assert page.locator("tbody [data-weight]").all_text_contents() == [short(float(w)) for w in weights]
+    expect(page.locator("[data-total] b")).to_have_text(fixed(shares.total))
+    # where
+    drawn = sorted(looks)  # boxes lie in the order of the trace
+    np.testing.assert_allclose(boxes(page), [trace.locations[p].box for p in drawn] or np.zeros((0, 4)), atol=0.004)
+    assert page.locator(".tn-box:visible b").all_text_contents() == [called[p] for p in drawn]
+    assert page.locator(".tn-look:visible").count() == len(looks) + 1
+    for p in looks[:2]:
+        alone = trace.look_logits(p)
+        text = page.locator(f".tn-look[data-look='{p}'] .tn-alone").text_content() or ""
+        assert text.startswith(f"alone: {class_name(trace, int(alone.argmax()))} ")
+    lifts = [grid.lift.ravel() for grid in trace.distributions if grid.parent is None or grid.parent in looks]
+    np.testing.assert_allclose(
+        attributes(page, ".tn-node:visible > .tn-grid [data-lift]", "data-lift"), np.concatenate(lifts), **close
     )
-    np.testing.assert_allclose(figure_data(page, "decision", "customdata"), logits[order], **close)
-    probabilities = trace.probabilities(subset=subset)
-    np.testing.assert_allclose(figure_data(page, "decision", "x"), 100 * probabilities[order], **close)
-    shares = trace.contributions(predicted, subset=subset)
-    np.testing.assert_allclose(figure_data(page, "ledger", "x"), shares.values, **close)
-    np.testing.assert_allclose(figure_data(page, "ledger", "customdata"), trace.weights(subset=subset), **close)
-    np.testing.assert_allclose(figure_data(page, "grid", "customdata"), trace.distributions[0].lift, **close)
-    assert [text for text in figure_text(page, "decision") if text in names] == names
-    np.testing.assert_allclose(boxes(page), [trace.locations[p].box for p in subset] or np.zeros((0, 4)), atol=0.004)
-    assert page.locator(".tn-box b").all_text_contents() == [labels(trace)[p] for p in subset]
+    pressed = page.locator(".tn-node:visible > .tn-grid [aria-pressed=true] b").all_text_contents()
+    assert sorted(pressed) == sorted(called[p] for p in looks)
+    # what it cost
+    cost = page.locator(".tn-cost b").all_text_contents()
+    covered = trace.coverage(subset=looks)
+    assert cost[:3] == [str(len(looks)), gigaflops(trace.cost(subset=looks).flops), percent(covered.get(2, 0.0))]
+
+
+def titles(page: Page, selector: str) -> list[str]:
+    return [element.get_attribute("title") or "" for element in page.locator(selector).all()]
 
 
 def boxes(page: Page) -> np.ndarray:
     """Where boxes are really drawn, relative to the picture as it is really drawn: (k, 4) x0, y0, x1, y1."""
     return np.array(
         page.evaluate(
-            """() => { const picture = document.querySelector('.tn-picture img').getBoundingClientRect();
-              return [...document.querySelectorAll('.tn-box')].map(box => { const r = box.getBoundingClientRect();
+            """() => { const picture = document.querySelector('.tn-photo').getBoundingClientRect();
+              const boxes = [...document.querySelectorAll('.tn-box:not([hidden])')];
+              return boxes.map(box => { const r = box.getBoundingClientRect();
                 return [(r.left - picture.left) / picture.width, (r.top - picture.top) / picture.height,
                         (r.right - picture.left) / picture.width, (r.bottom - picture.top) / picture.height]; }); }"""
         )
@@ -92,4 +110,14 @@ def contrasts(page: Page, selector: str) -> list[tuple[str, float]]:
               const [a, b] = [light(ink), light(below)].sort((x, y) => y - x);
               return [e.textContent.trim(), (a + 0.05) / (b + 0.05)]; }); }""",
         selector,
+    )
+
+
+def beyond(page: Page, width: int) -> list[str]:
+    """Elements that reach outside the page."""
+    return page.evaluate(
+        """width => [...document.querySelectorAll('.gradio-container *')].filter(e => {
+             const r = e.getBoundingClientRect(); return r.width && (r.right > width + 1 || r.left < -1); })
+           .map(e => e.className.baseVal ?? e.className)""",
+        width,
     )

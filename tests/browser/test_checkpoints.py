@@ -17,7 +17,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 import tests.support.models as models
 import tnet_core as tn
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
-from tests.browser.reading import assert_shows, contrasts
+from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
@@ -29,7 +29,7 @@ Visit = Callable[..., Page]
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
 TEXTS = (
     ".tn-card summary b, .tn-card summary span, .tn-card dt, .tn-card dd, .tn-card th, .tn-card td, .tn-invitation, \
-#chooser label > span, #more, #upload, .tn-notice, .tn-picture figcaption small, .tn-budget label span"
+#chooser label > span, #more, #upload, .tn-notice, .tn-picture figcaption small, .tn-budgets label span"
 )
 DEEP = replace(models.TINY_3L, num_classes=3)
 
@@ -120,41 +120,71 @@ def test_a_checkpoint_that_is_not_there_is_said_at_the_start(visit: Visit) -> No
 def test_pictures_suit_the_checkpoint_and_are_credited(visit: Visit) -> None:
     page = visit()
     expect(page.locator(".tn-example")).to_have_count(1)
-    expect(page.locator(".tn-picture")).to_contain_text("Nuthatch, 1600 × 900 px")
-    expect(page.locator(".tn-picture")).to_contain_text("photo: Lukas Baubkus, CC-BY-SA-3.0")
+    expect(page.locator("figcaption")).to_contain_text("Nuthatch, 1600 × 900 px")
+    expect(page.locator("figcaption")).to_contain_text("photo: Lukas Baubkus, CC-BY-SA-3.0")
     expect(page.locator("#invitation")).to_contain_text("Bring a photograph of a bird")
 
 
 def test_only_models_that_look_are_offered(visit: Visit) -> None:
     page = visit()
     page.click("#chooser input")
-    expect(page.get_by_role("option")).to_have_count(3)
-    shown = [text.replace("✓", "").strip() for text in page.get_by_role("option").all_text_contents()]
+    offered = page.locator("ul[role=listbox] [role=option]")
+    expect(offered).to_have_count(3)
+    shown = [text.replace("✓", "").strip() for text in offered.all_text_contents()]
     assert shown == ["Birds of the garden", "Three levels", "Far away"]
 
 
 def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None:
     page = visit()
-    expect(page.locator("#deeper")).not_to_be_visible()
+    expect(page.locator(".tn-budgets")).not_to_be_visible()
     choose(page, "Three levels")
-    expect(page.locator("#deeper")).to_be_visible()
+    expect(page.locator(".tn-budgets")).to_be_visible()
     expect(page.locator(".tn-card")).to_contain_text("with 2 × 2 looks (Scenes, validation)")
     expect(page.locator("#invitation")).not_to_contain_text("bird")
     first = ROOT / "examples" / suiting("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
     assert_shows(page, trace, (2, 2))
-    page.focus("#deeper input[type=range]")
+    page.focus("[data-level='1']")
     page.keyboard.press("ArrowLeft")
     assert_shows(page, trace, (2, 1))
     page.keyboard.press("Home")
     assert_shows(page, trace, (2, 0))
     page.keyboard.press("ArrowRight")
-    page.focus("#budget input[type=range]")
+    page.focus("[data-level='0']")
     page.keyboard.press("End")
     assert_shows(page, trace, (largest(DEEP)[0], 1))
     choose(page, "Birds of the garden")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 3)
-    expect(page.locator("#deeper")).not_to_be_visible()
+    expect(page.locator(".tn-budgets")).not_to_be_visible()
+
+
+def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked: Stocked) -> None:
+    page = visit()
+    choose(page, "Three levels")
+    first = ROOT / "examples" / suiting("photo")[0].file
+    trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
+    looks = trace.select(budget=(2, 2))
+    assert_shows(page, trace, (2, 2))
+    page.click("[data-go=back]")
+    assert_shows(page, trace, list(looks[:-1]))
+    page.click("[data-go=forward]")
+    # A cell inside look 1 that the network would not have looked at.
+    taken = {look.index for look in trace.locations if look.parent == 0}
+    cell = next(index for index in range(DEEP.cells) if index not in taken)
+    page.click(f".tn-grid[data-parent='0'] [data-cell='{cell}']")
+    wait_for_looks(page, len(looks) + 1)
+    by_hand = tn.Traversal(stocked.deep, first, budget=largest(DEEP))
+    by_hand.run()
+    by_hand.attend(3, cell, 0)
+    steered = by_hand.trace()
+    assert_shows(page, steered, [*looks, len(trace.locations)])
+    expect(page.locator(".tn-steered")).to_contain_text("Your looks, with look")
+    # Without look 1 there is nothing inside it either.
+    page.click(f".tn-grid[data-parent=''] [data-cell='{trace.locations[0].index}']")
+    left = [p for p in looks if trace.locations[p].path[0] != trace.locations[0].index]
+    assert_shows(page, steered, left)
+    page.click(".tn-steered button")
+    assert_shows(page, steered, list(looks))
 
 
 def test_a_checkpoint_that_cannot_be_fetched_changes_nothing(visit: Visit, stocked: Stocked) -> None:
@@ -165,7 +195,7 @@ def test_a_checkpoint_that_cannot_be_fetched_changes_nothing(visit: Visit, stock
     expect(message).to_be_in_viewport()
     expect(page.locator("#chooser input")).to_have_value("Birds of the garden")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 3)
-    page.focus("#budget input[type=range]")
+    page.focus(".tn-scrub input")
     page.keyboard.press("ArrowRight")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 4)
 
@@ -177,10 +207,10 @@ def test_an_uploaded_picture_stays_when_another_checkpoint_is_chosen(
     file.write_bytes(encoded(8))
     page = visit()
     page.set_input_files("#pick input[type=file]", file)
-    expect(page.locator(".tn-picture")).to_contain_text("mine.png, 120 × 90 px")
+    expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
     choose(page, "Three levels")
     assert_shows(page, tn.traverse(stocked.deep, file, budget=largest(DEEP)), (2, 2))
-    expect(page.locator(".tn-picture")).to_contain_text("mine.png, 120 × 90 px")
+    expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
     expect(page.locator(".tn-example[aria-pressed='true']")).to_have_count(0)
 
 
@@ -198,8 +228,8 @@ def test_more_examples_come_from_the_hub_on_request(visit: Visit, stocked: Stock
     expect(page.locator("#more")).not_to_be_visible()
     expect(page.locator(".tn-problem")).to_have_count(0)
     page.click("[data-example='2']")
-    expect(page.locator(".tn-picture")).to_contain_text("Great tit, 120 × 90 px")
-    expect(page.locator(".tn-picture")).to_contain_text("from the data set someone/bird-pictures, CC0-1.0")
+    expect(page.locator("figcaption")).to_contain_text("Great tit, 120 × 90 px")
+    expect(page.locator("figcaption")).to_contain_text("from the data set someone/bird-pictures, CC0-1.0")
     (tmp_path / "great-tit.png").write_bytes(PICTURES["great-tit.png"])
     assert_shows(page, tn.traverse(stocked.birds, tmp_path / "great-tit.png", budget=(9,)), 3)
     choose(page, "Three levels")
@@ -212,15 +242,10 @@ def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit, tit
     page = visit(width=390, height=844, theme=theme)
     if title != "Birds of the garden":
         choose(page, title)
-        expect(page.locator("#deeper")).to_be_visible()
+        expect(page.locator(".tn-budgets")).to_be_visible()
     page.click(".tn-card summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    beyond = page.evaluate(
-        """[...document.querySelectorAll('.gradio-container *:not(.draglayer, .draglayer *)')].filter(e => {
-             const r = e.getBoundingClientRect(); return r.width && (r.right > 391 || r.left < -1); })
-           .map(e => e.className.baseVal ?? e.className)"""
-    )
-    assert beyond == []
+    assert beyond(page, 390) == []
     texts = contrasts(page, TEXTS)
     assert len(texts) > 15
     assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}

@@ -6,7 +6,7 @@ const STROKES = ["", "7 4", "2 3", "10 3 2 3", "1 5"];
 // The classes that lead at the end, at the start and where the page stands; a handful.
 function drawnClasses(view) {
   const course = courseOf(view.state), wanted = [...view.order.slice(0, 2)];
-  for (const share of [course[course.length - 1], course[0]]) wanted.push(...topClasses(share, 2));
+  for (const step of [course[course.length - 1], course[0]]) wanted.push(...step.top);
   if (view.scene.label !== null) wanted.push(view.scene.label);
   return [...new Set(wanted)].slice(0, STROKES.length);
 }
@@ -14,16 +14,16 @@ function drawnClasses(view) {
 function drawCurve(stage, view) {
   const plot = stage.querySelector(".tn-plot"), { state, scene } = view;
   const course = courseOf(state), last = course.length - 1, stop = stopAt(state);
-  const width = Math.max(280, plot.clientWidth || 600), { height, left, right, top, bottom } = CURVE;
+  const width = Math.max(280, state.width), { height, left, right, top, bottom } = CURVE;
   const x = k => left + (last ? k / last : 0.5) * (width - left - right), y = share => height - bottom - share * (height - top - bottom);
   const classes = drawnClasses(view);
   const rules = [0, 0.5, 1].map(v => `<line class="tn-rule" x1="${left}" x2="${width - right}" y1="${y(v)}" y2="${y(v)}"/><text x="${left - 6}" y="${y(v) + 4}" text-anchor="end">${100 * v} %</text>`).join("");
   const every = Math.ceil((last + 1) / Math.max(2, Math.floor((width - left - right) / 34)));
   const ticks = course.map((_, k) => k % every ? "" : `<text x="${x(k)}" y="${height - 10}" text-anchor="middle">${k}</text>`).join("");
   const lines = classes.map((cls, i) => {
-    const points = course.map((share, k) => `${x(k).toFixed(1)},${y(share[cls]).toFixed(1)}`).join(" ");
+    const points = course.map((step, k) => `${x(k).toFixed(1)},${y(step.share[cls]).toFixed(1)}`).join(" ");
     return `<polyline class="${i ? "" : "tn-lead"}" data-class="${cls}" points="${points}" stroke-dasharray="${STROKES[i]}"/>` +
-      `<circle class="${i ? "" : "tn-lead"}" cx="${x(state.step)}" cy="${y(course[state.step][cls])}" r="4"/>`;
+      `<circle class="${i ? "" : "tn-lead"}" cx="${x(state.step)}" cy="${y(course[state.step].share[cls])}" r="4"/>`;
   }).join("");
   const stopping = stop === null ? "" : `<line class="tn-stop" x1="${x(stop)}" x2="${x(stop)}" y1="${top}" y2="${height - bottom}"/>`;
   plot.innerHTML = `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Probability of the leading classes after each look">` +

@@ -1,25 +1,27 @@
 // The ledger: exact signed shares of one logit, or of the lead of one class over another.
 
-function buildLedger(stage, scene) {
-  const names = scene.classes.map((name, cls) => [name, cls]).sort((a, b) => a[0].localeCompare(b[0]));
-  const all = names.map(([name, cls]) => `<option value="${cls}">${escaped(name)}</option>`).join("");
-  const likely = '<optgroup label="most probable" data-likely></optgroup>';
-  stage.querySelector('[data-choose="cls"]').innerHTML =
-    `<option value="">the predicted class</option>${likely}<optgroup label="all classes">${all}</optgroup>`;
-  stage.querySelector('[data-choose="versus"]').innerHTML =
-    `<option value="">no other class</option><option value="second">the runner-up</option>${likely}<optgroup label="all classes">${all}</optgroup>`;
+const FIRST_CHOICES = {
+  cls: '<option value="">the predicted class</option>',
+  versus: '<option value="">no other class</option><option value="second">the runner-up</option>',
+};
+
+function buildLedger(stage) {
+  for (const select of stage.querySelectorAll("[data-choose]")) select.innerHTML = FIRST_CHOICES[select.dataset.choose];
+}
+
+// Filled when it is about to be opened: a browser lays out a list of a thousand names again whenever one changes.
+function fillChoices(select, view) {
+  const { classes } = view.scene, kept = select.value;
+  const option = cls => `<option value="${cls}">${escaped(classes[cls])}</option>`;
+  const sorted = [...classes.keys()].sort((a, b) => classes[a].localeCompare(classes[b]));
+  select.innerHTML = FIRST_CHOICES[select.dataset.choose] +
+    `<optgroup label="most probable">${view.order.map(option).join("")}</optgroup>` +
+    `<optgroup label="all classes">${sorted.map(option).join("")}</optgroup>`;
+  select.value = kept;
 }
 
 function drawLedger(stage, view) {
-  const { scene, looks, weights, shares, cls, versus, state } = view;
-  for (const group of stage.querySelectorAll("[data-likely]")) {
-    const options = view.order.map(c => `<option value="${c}">${escaped(scene.classes[c])}</option>`).join("");
-    if (group.innerHTML !== options) {
-      const select = group.closest("select"), kept = select.value;
-      group.innerHTML = options;
-      select.value = kept;
-    }
-  }
+  const { scene, looks, weights, shares, cls, versus } = view;
   const reach = Math.max(1e-6, ...shares.values.map(Math.abs));
   const rows = [0, ...looks.map(look => look + 1)];
   stage.querySelector(".tn-ledger tbody").innerHTML = rows.map((row, i) => {

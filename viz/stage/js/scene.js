@@ -43,15 +43,22 @@ function logitsOf(scene, looks, weights = weightsOf(scene, looks)) {
 }
 
 function softmax(logits) {
-  const top = Math.max(...logits);
+  let top = -Infinity;
+  for (const value of logits) if (value > top) top = value;
   const raised = Float64Array.from(logits, value => Math.exp(value - top));
   const sum = raised.reduce((a, b) => a + b, 0);
   return raised.map(value => value / sum);
 }
 
-// The most probable classes, ties to the lower number.
+// The most probable classes, ties to the lower number. A pass per class: there are a thousand, and few are wanted.
 function topClasses(values, count) {
-  return Array.from(values.keys()).sort((a, b) => values[b] - values[a] || a - b).slice(0, count);
+  const found = [];
+  while (found.length < Math.min(count, values.length)) {
+    let best = -1;
+    for (let c = 0; c < values.length; c++) if ((best < 0 || values[c] > values[best]) && !found.includes(c)) best = c;
+    found.push(best);
+  }
+  return found;
 }
 
 // Exact signed shares of a class's logit, or of its lead over another class.

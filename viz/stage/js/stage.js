@@ -17,6 +17,7 @@ function mount(element, host) {
     buildTransport(stage, scene, (level, looks) => change(() => { state.budget[level] = looks; followNetwork(state); }));
     stage.classList.toggle("tn-deeper", scene.levels > 2);
     stage.dataset.state = "shown";
+    state.width = stage.querySelector(".tn-plot").clientWidth || state.width;
     draw();
   }
 
@@ -122,9 +123,12 @@ function mount(element, host) {
   stage.querySelector(".tn-scrub input").addEventListener("input", event => { pause(); change(() => goTo(state, Number(event.target.value))); });
   stage.querySelector(".tn-spot input").addEventListener("change", event => change(() => { state.tint = event.target.checked; }));
   stage.querySelector(".tn-threshold select").addEventListener("change", event => change(() => { state.threshold = Number(event.target.value); }));
-  for (const select of stage.querySelectorAll("[data-choose]")) select.addEventListener("change", () => change(() => {
-    state[select.dataset.choose] = select.value === "" ? null : select.value === "second" ? "second" : Number(select.value);
-  }));
+  for (const select of stage.querySelectorAll("[data-choose]")) {
+    select.addEventListener("focus", () => { if (state) fillChoices(select, viewOf(state)); });
+    select.addEventListener("change", () => change(() => {
+      state[select.dataset.choose] = select.value === "" ? null : select.value === "second" ? "second" : Number(select.value);
+    }));
+  }
   document.addEventListener("keydown", event => {
     if (!state || !stage.isConnected || stage.offsetParent === null) return;
     if (moveInGrid(event, state.scene.grid)) { event.preventDefault(); return; }
@@ -133,7 +137,12 @@ function mount(element, host) {
     event.preventDefault();
     go(wanted);
   });
-  new ResizeObserver(() => { if (state && stage.offsetParent !== null) drawCurve(stage, viewOf(state)); }).observe(stage.querySelector(".tn-plot"));
+  new ResizeObserver(([plot]) => {
+    const width = Math.round(plot.contentRect.width);
+    if (!state || width === 0 || width === state.width) return;
+    state.width = width;
+    drawCurve(stage, viewOf(state));
+  }).observe(stage.querySelector(".tn-plot"));
   host.watch("value", receive);
   receive();
 }

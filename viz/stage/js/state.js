@@ -4,7 +4,8 @@ function openState(scene, before) {
   const same = before && before.scene.most.join() === scene.most.join();
   const budget = [...(same ? before.budget : scene.shown)]; // another picture is shown at the budget of the last one
   const state = { scene, budget, manual: false, plan: [], step: 0, cls: null, versus: null, focus: null,
-                  threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true };
+                  threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true,
+                  width: before?.width ?? 600 }; // of the drawing, in pixels: asking for it while drawing would lay out the page
   if (scene.plan) steerTo(state, scene.plan);
   else followNetwork(state, scene.levels === 2 ? budget[0] : null);
   return state;
@@ -34,18 +35,18 @@ function ownLooks(state) {
   return scene.levels === 2 ? scene.looks.map((_, at) => at).slice(0, Math.min(state.step, scene.most[0])) : withinBudget(scene, state.budget);
 }
 
-// Probabilities after every step of the plan; made once per plan.
+// Probabilities after every step of the plan, and the lead of the first class over the second; made once per plan.
 function courseOf(state) {
-  state.course ??= Array.from({ length: state.plan.length + 1 }, (_, k) => softmax(logitsOf(state.scene, state.plan.slice(0, k))));
+  state.course ??= Array.from({ length: state.plan.length + 1 }, (_, k) => {
+    const share = softmax(logitsOf(state.scene, state.plan.slice(0, k))), top = topClasses(share, 2);
+    return { share, top, lead: share[top[0]] - (top.length > 1 ? share[top[1]] : 0) };
+  });
   return state.course;
 }
 
 // First step at which the leading class is far enough ahead, or null.
 function stopAt(state) {
-  const at = courseOf(state).findIndex(share => {
-    const [first, second] = topClasses(share, 2);
-    return share[first] - (second === undefined ? 0 : share[second]) > state.threshold;
-  });
+  const at = courseOf(state).findIndex(step => step.lead > state.threshold);
   return at < 0 ? null : at;
 }
 
@@ -59,7 +60,7 @@ function viewOf(state) {
   const versus = wanted === cls ? null : wanted;
   return {
     scene, state, looks, weights, logits, share, order, cls, versus,
-    before: step > 0 ? courseOf(state)[step - 1] : null,
+    before: step > 0 ? courseOf(state)[step - 1].share : null,
     shares: sharesOf(scene, looks, weights, cls, versus),
     newest: looks.length ? looks[looks.length - 1] : null,
     shown: new Set(looks),

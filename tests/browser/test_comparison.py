@@ -1,0 +1,248 @@
+"""The tab 'Accuracy vs locations' as a visitor sees it, on a page of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import ROOT, free_port, leaves
+from tests.browser.reading import contrasts
+from tests.support.checkpoints import EVALUATION
+from tests.support.comparison_page import TAB, served
+from tests.support.evaluation_cards import bundled, card
+from tnet_core.checkpoints import CheckpointCard
+from tnet_core.published import paper_rows
+
+Visit = Callable[..., Page]
+SLIDER = "#comparison-looks input[type=range]"
+CHART = "#comparison-chart .js-plotly-plot"
+BIRDS = "tnet-lite0-cub"
+TEXTS = (
+    "#comparison h2, #comparison h3, #comparison p, #comparison li span, #comparison td, #comparison th span, "
+    "#comparison small, #comparison label span, .tnc-badge, .tnc-download, .tnc-jump, .tnc-note, "
+    "#comparison-chart svg text"
+)
+
+
+@pytest.fixture(scope="module")
+def cards() -> list[CheckpointCard]:
+    return bundled()
+
+
+@pytest.fixture(scope="module")
+def address(cards: list[CheckpointCard]) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_PROXY", "no_proxy"):  # the server asks itself whether it is there
+            patch.setenv(name, "127.0.0.1,localhost")
+        with served(cards, free_port()) as found:
+            yield found
+
+
+@pytest.fixture
+def visit(address: str, browser: BrowserContext) -> Iterator[Visit]:
+    """Opens the tab and waits for its chart. No request may leave this machine."""
+    opened: list[Page] = []
+    asked: list[str] = []
+
+    def open_page(width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
+        page = browser.new_page()
+        opened.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/?__theme={theme}")
+        page.get_by_role("tab", name=TAB).click()
+        page.wait_for_selector(f"{CHART} .scatterlayer .trace")
+        return page
+
+    yield open_page
+    for page in opened:
+        page.close()
+    assert not [url for url in asked if leaves(url)]
+
+
+def evaluation(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "checkpoints" / name / "evaluation.json").read_text())
+
+
+def cell(page: Page, curve: str, column: str) -> Any:
+    return page.locator(f"tr[data-curve='{curve}'] td[data-label='{column}']")
+
+
+def traces(page: Page) -> dict[str, dict[str, Any]]:
+    """What is drawn, by curve."""
+    drawn = page.evaluate(
+        f"document.querySelector('{CHART}').data.map(t => "
+        "({meta: t.meta, x: [...t.x], y: [...t.y], symbol: t.marker?.symbol, dash: t.line?.dash}))"
+    )
+    return {trace["meta"]: trace for trace in drawn}
+
+
+def wait_for_axis(page: Page, title: str) -> None:
+    page.wait_for_function(
+        "([chart, title]) => document.querySelector(chart)?.textContent.includes(title)", arg=[CHART, title]
+    )
+
+
+def test_moving_the_slider_shows_the_numbers_of_the_evaluation(visit: Visit) -> None:
+    page = visit()
+    rows = evaluation(BIRDS)["budgets"]
+    page.focus(SLIDER)
+    for key, k in (("ArrowLeft", 2), ("Home", 0), ("End", len(rows) - 1), ("ArrowLeft", len(rows) - 2)):
+        page.keyboard.press(key)
+        row = rows[k]
+        low, high = row["top1_interval"]
+        expect(cell(page, f"measured/{BIRDS}", "Looks")).to_have_text(str(k))
+        text = f"{100 * row['top1']:.1f} % {100 * low:.1f}–{100 * high:.1f}"
+        expect(cell(page, f"measured/{BIRDS}", "Top-1")).to_have_text(text)
+        expect(cell(page, f"measured/{BIRDS}", "Top-5")).to_contain_text(f"{100 * row['top5']:.1f} %")
+        near = min(k, 5)
+        printed = paper_rows("cub:TNet-B0")[(near,)]
+        note = "" if near == k else f" nearest to {k}"
+        expect(cell(page, "published/cub:TNet-B0", "Looks")).to_have_text(f"{near}{note}")
+        expect(cell(page, "published/cub:TNet-B0", "Top-1")).to_have_text(f"{printed.top1:.1f} %")
+        page.wait_for_function(
+            "([chart, k]) => document.querySelector(chart).layout.shapes[0].x0 === k", arg=[CHART, k]
+        )
+        expect(page.locator(".tnc-title")).to_contain_text(f"{k} looks" if k else "no look")
+
+
+def test_the_last_of_many_quick_moves_counts_and_no_model_is_run(visit: Visit) -> None:
+    page = visit()
+    page.focus(SLIDER)
+    page.keyboard.press("Home")
+    expect(page.locator(".tnc-title")).to_contain_text("no look")
+    began = time.monotonic()
+    for _ in range(7):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".tnc-title")).to_have_text("With 7 looks")
+    assert time.monotonic() - began < 5  # seven answers on a busy machine; a traversal takes longer
+
+
+def test_both_kinds_of_numbers_look_different(visit: Visit) -> None:
+    page = visit()
+    drawn = traces(page)
+    measured, printed = drawn[f"measured/{BIRDS}"], drawn["published/cub:TNet-B0"]
+    assert (measured["symbol"], measured["dash"]) == ("circle", "solid")
+    assert printed["symbol"].endswith("-open") and printed["dash"] != "solid"
+    page.wait_for_selector("#comparison-legend .tnc-measured, #comparison-legend .tnc-published")
+    expect(page.locator("#comparison-legend .tnc-measured h3")).to_have_text("Measured here")
+    expect(page.locator("#comparison-legend .tnc-published h3")).to_have_text("Published in the paper")
+    expect(page.locator(".tnc-head")).to_contain_text("Hollow markers, dashed lines: printed in the paper")
+    expect(cell(page, f"measured/{BIRDS}", "Source")).to_have_text("measured here")
+    expect(cell(page, "published/cub:TNet-B0", "Source")).to_have_text("published (paper)")
+    fills = [
+        page.locator(f"#comparison-legend .tnc-{kind} li path").last.get_attribute("fill")
+        for kind in ("measured", "published")
+    ]
+    assert fills[0] != "none" and fills[1] == "none"
+
+
+def test_axes_follow_the_choice(visit: Visit) -> None:
+    page = visit()
+    content = evaluation(BIRDS)
+    page.locator("#comparison-x").get_by_text("FLOPs", exact=True).click()
+    wait_for_axis(page, "GFLOPs per image")
+    drawn = traces(page)[f"measured/{BIRDS}"]
+    assert drawn["x"] == pytest.approx([row["flops"] / 1e9 for row in content["budgets"]])
+    page.locator("#comparison-y").get_by_text("Recall", exact=True).click()
+    wait_for_axis(page, "Recall: share of the object")
+    drawn = traces(page)[f"measured/{BIRDS}"]
+    assert drawn["y"] == pytest.approx([100 * share for share in content["attention"]["learned"]["recall"]])
+    expect(page.locator("#comparison-legend")).to_contain_text("TNet-B0: not stated")
+    page.locator("#comparison-x").get_by_text("Time", exact=True).click()
+    wait_for_axis(page, "None of the ticked curves")
+
+
+def test_another_data_set_and_other_curves_can_be_chosen(visit: Visit) -> None:
+    page = visit()
+    page.click("#comparison-data input")
+    page.get_by_role("option", name="ImageNet", exact=True).click()
+    expect(cell(page, "published/imagenet:TNet", "Time")).to_have_text("2.7 ms")
+    expect(page.locator("#comparison-measured")).not_to_be_visible()
+    expect(page.locator(SLIDER)).to_have_attribute("max", "30")
+    page.get_by_label("DRAM", exact=True).click()
+    expect(page.locator("tr[data-curve='published/imagenet:DRAM']")).to_have_count(0)
+    page.wait_for_function(f"!document.querySelector('{CHART}').data.some(t => t.meta.includes('DRAM'))")
+    page.click("#comparison-data input")
+    page.get_by_role("option", name="Agreement only").click()
+    wait_for_axis(page, "Top-1 agreement")
+    expect(page.locator("#comparison-table thead")).to_contain_text("Top-1 agreement")
+    page.get_by_label("Looks at random", exact=True).click()
+    random = evaluation("tnet-lite0-imagenet")["policies"]["random"]["top1"]
+    expect(cell(page, "measured/tnet-lite0-imagenet/random", "Top-1")).to_contain_text(f"{100 * random[3]:.1f} %")
+
+
+def test_the_csv_holds_what_is_selected(visit: Visit, tmp_path: Path) -> None:
+    page = visit()
+    with page.expect_download() as saving:
+        page.click(".tnc-download")
+    assert saving.value.suggested_filename == "tnet-comparison-cub-200-2011.csv"
+    saving.value.save_as(tmp_path / "saved.csv")
+    with (tmp_path / "saved.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    content = evaluation(BIRDS)
+    own = [line for line in lines if line["curve"] == lines[0]["curve"]]
+    assert [float(line["top1"]) for line in own] == [row["top1"] for row in content["budgets"]]
+    assert [line["recall"] for line in own] == ["", *map(str, content["attention"]["learned"]["recall"])]
+    printed = {line["looks"]: line for line in lines if line["curve"] == "TNet-B0"}
+    assert (printed["3"]["top1"], printed["3"]["flops"], printed["3"]["kind"]) == ("0.8766", "1550000000", "published")
+    shown = page.locator("#comparison-table tbody tr").count()
+    assert len({line["curve"] for line in lines}) == shown
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit, theme: str) -> None:
+    page = visit(width=390, height=844, theme=theme)
+    page.click(".tnc-why summary")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    beyond = page.evaluate(
+        """[...document.querySelectorAll('#comparison *:not(.draglayer, .draglayer *, clipPath *, thead *)')].filter(e => {
+             const r = e.getBoundingClientRect(); return r.width && (r.right > 391 || r.left < -1)
+               && !e.closest('.scatterlayer, .shapelayer'); })
+           .map(e => e.className.baseVal ?? e.className)"""
+    )
+    assert beyond == []
+    assert page.locator(CHART).bounding_box()["width"] > 330  # type: ignore[index]
+    texts = contrasts(page, TEXTS)
+    assert len(texts) > 40
+    assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}
+
+
+def test_a_checkpoint_that_comes_later_can_be_ticked_and_its_name_is_text(
+    visit: Visit, cards: list[CheckpointCard], tmp_path: Path
+) -> None:
+    page = visit()
+    name = "<img src=x onerror=document.title='broken'>"
+    cards.append(card(tmp_path, EVALUATION, title=name))
+    page.get_by_role("tab", name="Elsewhere").click()
+    page.get_by_role("tab", name=TAB).click()
+    page.click("#comparison-data input")
+    page.get_by_role("option", name="Garden birds").click()
+    expect(cell(page, "measured/birds", "Top-1")).to_have_text("69.0 %")
+    expect(page.locator("tr[data-curve='measured/birds'] th")).to_have_text(name)
+    assert page.title() != "broken" and page.locator("#comparison img").count() == 0
+
+
+@pytest.mark.parametrize("wrong", [None, -4, "nothing", ["?"], {"a": 1}])
+def test_values_that_no_browser_sends_are_answered_without_an_error(address: str, wrong: Any) -> None:
+    with httpx.Client(base_url=f"{address}/gradio_api", trust_env=False, timeout=30) as client:
+        listeners = httpx.get(f"{address}/config", trust_env=False, timeout=30).json()["dependencies"]
+        assert len(listeners) == 8
+        for listener in listeners:
+            session = uuid.uuid4().hex
+            data = [wrong] * len(listener["inputs"])
+            body = {"fn_index": listener["id"], "data": data, "session_hash": session}
+            client.post("/queue/join", json=body).raise_for_status()
+            with client.stream("GET", "/queue/data", params={"session_hash": session}) as stream:
+                events = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]
+            (finished,) = [event for event in events if event["msg"] == "process_completed"]
+            assert finished["success"], finished
