@@ -84,11 +84,9 @@ class QueueClient:
         if data is None:
             data = [self.values[number] for number in described["inputs"]]
         body = {"data": data, "event_data": event_data, "fn_index": function, "trigger_id": trigger}
+        body["session_hash"] = self.session
         start = time.perf_counter()
-        joined = self.http.post(f"{API}/queue/join", json={**body, "session_hash": self.session})
-        if joined.status_code != 200:
-            raise QueueError(sentence(joined))
-        sent, notices = self._result(joined.json()["event_id"])
+        sent, notices = self._queued(body) if described["queue"] else (self._direct(body), ())
         seconds = time.perf_counter() - start
         outputs = dict(zip(described["outputs"], sent, strict=True))
         for number, value in outputs.items():
@@ -103,6 +101,19 @@ class QueueClient:
         path = answer.json()[0]
         meta = {"_type": "gradio.FileData"}
         return {"path": path, "orig_name": name, "size": len(content), "mime_type": "", "meta": meta}
+
+    def _queued(self, body: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
+        joined = self.http.post(f"{API}/queue/join", json=body)
+        if joined.status_code != 200:
+            raise QueueError(sentence(joined))
+        return self._result(joined.json()["event_id"])
+
+    def _direct(self, body: dict[str, Any]) -> list[Any]:
+        """A function that does not wait in the queue."""
+        answer = self.http.post(f"{API}/run/predict", json=body)
+        if answer.status_code != 200:
+            raise QueueError(sentence(answer))
+        return list(answer.json()["data"])
 
     def _result(self, event: str) -> tuple[list[Any], tuple[str, ...]]:
         """Waits for an event's last message."""
@@ -140,7 +151,8 @@ class QueueClient:
 def sentence(answer: httpx.Response) -> str:
     """What a refusal says."""
     try:
-        detail = answer.json()["detail"]
+        told = answer.json()
+        detail = told["error"] or "The server failed without a message." if "error" in told else told["detail"]
     except (ValueError, KeyError, TypeError):
         detail = answer.text
     return f"{answer.status_code}: {detail}"
