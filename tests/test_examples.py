@@ -15,6 +15,7 @@ from PIL import Image
 import tnet_core as tn
 from tools import fetch_examples
 from viz.examples.listed import FOLDER, KINDS, Listed, listed, suiting
+from viz.names import labelled
 
 ROOT = Path(__file__).parents[1]
 OWN_FILES = {"examples.yaml", "ATTRIBUTION.md"}
@@ -142,3 +143,11 @@ def test_a_broken_list_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "examples.yaml").write_text(yaml.safe_dump({"pictures": [{"file": "x.jpg"}]}))
     with pytest.raises(tn.TNetError, match=r"list of examples .* cannot be used"):
         listed(tmp_path)
+
+
+def test_known_labels_are_classes_of_the_checkpoint_for_such_pictures() -> None:
+    names = tn.load(str(ROOT / "checkpoints" / "tnet-lite0-imagenet"), device="cpu").class_names
+    known = [item.label for item in suiting("photo") if item.label]
+    assert len(known) >= 5
+    assert all(labelled(names, label) is not None for label in known)
+    assert labelled(names, "no such class") is None

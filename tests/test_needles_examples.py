@@ -13,6 +13,7 @@ import tnet_core as tn
 from tools import needles_examples
 from tools.needles_examples import EXAMPLES, FOLDER, Example, drawn
 from training.data import Sample
+from viz.examples.listed import listed
 
 CHECKPOINT = FOLDER.parent / "checkpoints" / "tnet-needles"
 
@@ -72,3 +73,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest
     (tmp_path / "file").write_text("")
     assert needles_examples.main(["--out", str(tmp_path / "file")]) == 1
     assert "Cannot write" in capsys.readouterr().err
+
+
+def test_the_list_of_examples_names_the_symbols() -> None:
+    named = {item.file: item.label for item in listed(FOLDER) if "needles" in item.kinds}
+    assert named == {example.file: example.symbol for example in EXAMPLES}

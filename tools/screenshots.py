@@ -1,0 +1,139 @@
+"""Makes the README's pictures from the running app: docs/explore.png, docs/explore-dark.png and docs/explore.gif.
+
+Usage: python -m tools.screenshots [--out FOLDER]
+
+Starts the app on a free port, drives it in headless Chromium (set CHROMIUM to its path where it is not found) and
+stops it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from tnet_core.errors import TNetError
+
+ROOT = Path(__file__).resolve().parents[1]
+SWITCHES = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+START_SECONDS = 120
+SHOWN = ".tn-stage[data-state=shown]"
+STEPS = 5  # looks shown in the moving picture
+WIDTH = 900  # pixels of the moving picture
+
+
+@contextmanager
+def app() -> Iterator[str]:
+    """Address of the app."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    address = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen([sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(address):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise TNetError("The app did not start; try `python app.py` to see why.")
+            time.sleep(0.3)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(address: str) -> bool:
+    try:
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2)
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        raise TNetError("Pictures are taken with Chromium: install it, or set CHROMIUM to its path.")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        page = chromium.new_page(viewport={"width": 1440, "height": 1000})
+        page.set_default_timeout(60_000)
+        yield page
+        chromium.close()
+
+
+def visit(page: Page, address: str, theme: str) -> None:
+    page.goto(f"{address}/?__theme={theme}")
+    page.wait_for_selector(SHOWN)
+    page.wait_for_timeout(800)  # bars arrive at their length
+
+
+def frames(page: Page) -> list[Image.Image]:
+    """The board after 0, 1, … looks."""
+    taken = []
+    board = page.locator(".tn-board")
+    for looks in range(STEPS + 1):
+        page.keyboard.press(str(looks))
+        page.wait_for_timeout(400)
+        shot = Image.open(io.BytesIO(board.screenshot())).convert("RGB")
+        taken.append(shot)
+    height = max(shot.height for shot in taken)
+    evened = []
+    for shot in taken:  # a longer ledger makes a taller board
+        canvas = Image.new("RGB", (shot.width, height), "white")
+        canvas.paste(shot)
+        evened.append(canvas.resize((WIDTH, round(height * WIDTH / shot.width)), Image.Resampling.LANCZOS))
+    return evened
+
+
+def make(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    still, dark, moving = (folder / name for name in ("explore.png", "explore-dark.png", "explore.gif"))
+    with app() as address, browser() as page:
+        visit(page, address, "light")
+        _shot(page, still)
+        first, *others = (frame.quantize(255) for frame in frames(page))
+        first.save(moving, save_all=True, append_images=others, duration=[1800, *[1100] * (STEPS - 1), 2600], loop=0)
+        visit(page, address, "dark")
+        _shot(page, dark)
+    return [still, dark, moving]
+
+
+def _shot(page: Page, file: Path) -> None:
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    shot.resize((1152, round(shot.height * 1152 / shot.width)), Image.Resampling.LANCZOS).save(file, optimize=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Make the README's pictures from the running app.")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder to write to (default: docs)")
+    given = parser.parse_args()
+    try:
+        for file in make(given.out):
+            print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
