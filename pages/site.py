@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from pages.comparison import comparison
 from pages.explore import explore
 from pages.explorer import Explorer
 from viz import bring, fragments, stage, style
@@ -13,8 +14,11 @@ def site(explorer: Explorer) -> gr.Blocks:
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
         gr.HTML(fragments.MASTHEAD, apply_default_css=False)
-        with gr.Tabs(elem_id="tabs"), gr.Tab("Explore", id="explore"):
-            explore(explorer, demo)
+        with gr.Tabs(elem_id="tabs"):
+            with gr.Tab("Explore", id="explore"):
+                explore(explorer, demo)
+            with gr.Tab("Accuracy vs locations", id="comparison"):
+                comparison(explorer.shelf.cards)
     return demo
 
 

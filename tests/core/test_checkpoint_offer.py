@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -147,3 +148,26 @@ def test_examples_of_a_data_set_belong_to_their_checkpoint(checkpoint: Path) -> 
     assert has is not None
     assert has.dataset == "someone/pictures"
     assert found.choice("bare").examples is None
+
+
+def test_cards_of_what_was_measured_are_known_without_a_download(checkpoint: Path) -> None:
+    plain = checkpoint.parent / "plain"
+    save(tn.build(replace(PLAIN, num_classes=3)), plain)
+    for folder in (checkpoint, plain):
+        measured = {"schema": 1, "dataset": {"name": "Garden", "split": "test", "size": 9}}
+        (folder / "evaluation.json").write_text(json.dumps(measured | {"budgets": [{"budget": [], "top1": 0.5}]}))
+    unmeasured = Path(shutil.copytree(checkpoint, checkpoint.parent / "unmeasured"))
+    (unmeasured / "evaluation.json").unlink()
+    far = entry_fields(checkpoint, id="far", source={"repo": "someone/nothing", "commit": "0" * 40})
+    found = shelf(
+        entry_fields(checkpoint),
+        entry_fields(plain, id="plain", source={"folder": "plain"}),
+        entry_fields(unmeasured, id="unmeasured", source={"folder": "unmeasured"}),
+        far,
+        beside=checkpoint,
+    )
+    cards = found.cards()
+    assert [card.title for card in cards] == ["Birds of the garden", "Birds of the garden"]
+    assert all(card.evaluation is not None for card in cards)
+    assert all(a is b for a, b in zip(found.cards(), cards, strict=True))
+    assert specs(found) == ["birds", "unmeasured", "far"]  # offered are those that look

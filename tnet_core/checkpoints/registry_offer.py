@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tnet_core.build import build
-from tnet_core.checkpoints.card import card_of
+from tnet_core.checkpoints.card import CheckpointCard, card_of
 from tnet_core.checkpoints.entry import Entry
 from tnet_core.checkpoints.example_set import ExampleSet
 from tnet_core.checkpoints.format import Notice
@@ -42,6 +44,7 @@ class Shelf:
         self._stand_in = stand_in  # preset that is built, untrained, where no checkpoint is usable
         self._device = device
         self._models: dict[str, TNet] = {}  # the one used last at the end
+        self._cards: dict[str, CheckpointCard] = {}
         self._lock = threading.RLock()
         self._choices = {entry.id: Choice(entry.id, entry.title, entry.examples) for entry in self._looking()}
 
@@ -59,6 +62,28 @@ class Shelf:
     def choices(self) -> list[Choice]:
         """In the order of the registry."""
         return list(self._choices.values())
+
+    def cards(self) -> list[CheckpointCard]:
+        """What is known, without a download, about every checkpoint that was measured; models without looks too.
+
+        A card that was made once stays the same object.
+        """
+        with self._lock:
+            for entry in self._registry:
+                if entry.id not in self._cards:
+                    self._learn(entry.id, partial(entry_card, entry, on_notice=_ignore))
+            for spec, model in self._models.items():
+                if spec not in self._cards and spec != UNTRAINED:
+                    self._learn(spec, partial(card_of, model))
+            return list(self._cards.values())
+
+    def _learn(self, spec: str, make: Callable[[], CheckpointCard]) -> None:
+        try:
+            card = make()
+        except TNetError:
+            return  # opening it will say what is wrong
+        if card.evaluation is not None:
+            self._cards[spec] = card
 
     def choice(self, spec: str) -> Choice:
         """One that is offered; nothing else can be opened."""
