@@ -1,7 +1,7 @@
 // What is on the page: which looks, how far, which classes. Panels read a view of it and never change it.
 
 function openState(scene, before) {
-  const same = before && before.scene.most.join() === scene.most.join();
+  const same = before && ["most", "shown"].every(key => before.scene[key].join() === scene[key].join());
   const budget = [...(same ? before.budget : scene.shown)]; // another picture is shown at the budget of the last one
   const state = { scene, budget, manual: false, plan: [], step: 0, cls: null, versus: null, focus: null,
                   threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true,
