@@ -1,0 +1,45 @@
+"""Which process is watched, and when its memory counts as settled."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from tools.server_memory import MemoryWatch, listener, resident
+
+
+def test_the_process_that_listens_at_an_address_is_found() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        assert listener(f"http://127.0.0.1:{port}") == os.getpid()
+    assert listener(f"http://127.0.0.1:{port}") is None
+
+
+def test_a_server_elsewhere_has_no_process_here() -> None:
+    assert listener("https://example.com:443") is None
+
+
+def test_memory_is_that_of_the_process() -> None:
+    before = resident(os.getpid())
+    held = bytearray(os.urandom(60_000_000))
+    assert 50e6 < resident(os.getpid()) - before < 120e6
+    assert len(held) and resident(2**22 + 1) == 0  # above the largest number of a process
+
+
+@pytest.mark.parametrize(
+    ("samples", "stable"),
+    [
+        ([100, 200, 300, 1000, 1000, 1000, 1010, 1010, 1010], True),  # grows, then settles
+        ([1000] * 6 + [1049] * 3, True),
+        ([1000] * 3 + [1500] * 3 + [2000] * 3, False),
+        (list(range(1000, 2000, 50)), False),  # a leak
+    ],
+)
+def test_growth_in_the_last_third_is_not_stable(samples: list[int], stable: bool) -> None:
+    watch = MemoryWatch(os.getpid())
+    watch.samples = [1_000_000 * sample for sample in samples]
+    assert watch.stable() is stable
