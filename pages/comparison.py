@@ -1,7 +1,7 @@
 """The tab 'Accuracy vs locations': wiring only, what it shows is made in `viz.comparison`.
 
-No model is run here. Handlers take what the browser sends as it is (`preprocess=False`): Gradio's own checks would
-answer an unknown value with an error of theirs, `select` ignores it.
+No model is run here, and the slider asks nothing of the server. Handlers take what the browser sends as it is
+(`preprocess=False`): Gradio's own checks would answer an unknown value with an error of theirs, `select` ignores it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tnet_core.checkpoints import CheckpointCard
 from viz.comparison import Catalogue, DataSet, Selection, select
 from viz.comparison.captions import explanation, intro
 from viz.comparison.export import download
-from viz.comparison.figure import figure
+from viz.comparison.figure import figure, slider_script
 from viz.comparison.legend import legend
 from viz.comparison.metrics import XS, YS
 from viz.comparison.roles import ROLES
 from viz.comparison.selection import opening
-from viz.comparison.table import table
+from viz.comparison.table import tables
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 
@@ -60,7 +60,7 @@ def comparison(cards: Cards) -> None:
         with gr.Row(elem_classes="tnc-board"):
             with gr.Column(elem_classes="tnc-chart", min_width=0):
                 chart = gr.Plot(figure(first), show_label=False, container=False, elem_id="comparison-chart")
-                slider = gr.Slider(**_slider(first), step=1, label="Looks per image", elem_id="comparison-looks",
+                slider = gr.Slider(**_slider(first), label="Looks per image", elem_id="comparison-looks",
                                    elem_classes="tnc-slider")  # fmt: skip
                 key = gr.HTML(legend(first), **plain, elem_id="comparison-legend")
             with gr.Column(elem_id="comparison-curves", elem_classes="tnc-pick", min_width=0):
@@ -69,18 +69,13 @@ def comparison(cards: Cards) -> None:
                     for name, change in _picks(first).items()
                 ]
             with gr.Column(elem_classes="tnc-below", min_width=0):
-                rows = gr.HTML(table(first), **plain, elem_id="comparison-table")
+                rows = gr.HTML(tables(first), **plain, elem_id="comparison-table")
                 saved = gr.HTML(download(first), **plain, elem_id="comparison-csv")
         gr.HTML(explanation(), **plain)
 
     asked = [data, x, y, *picks, slider]
-    moved = [chart, rows]
     drawn = [head, chart, key, rows, saved]
     furnished = [data, *picks, slider]
-
-    def on_slider(*values: Any) -> list[Any]:
-        shown = select(sources(), *values)
-        return [figure(shown), table(shown)]
 
     def on_choice(*values: Any) -> list[Any]:
         return _drawn(select(sources(), *values))
@@ -103,7 +98,7 @@ def comparison(cards: Cards) -> None:
         "concurrency_limit": 8,
         "api_visibility": "private",
     }
-    slider.input(on_slider, asked, moved, **listening)
+    slider.input(None, slider, None, js=slider_script(), show_progress="hidden")
     controls: list[Any] = [x, y, *picks]
     for control in controls:
         control.input(on_choice, asked, drawn, **listening)
@@ -113,7 +108,7 @@ def comparison(cards: Cards) -> None:
 
 
 def _drawn(shown: Selection) -> list[Any]:
-    return [intro(shown), figure(shown), legend(shown), table(shown), download(shown)]
+    return [intro(shown), figure(shown), legend(shown), tables(shown), download(shown)]
 
 
 def _furnished(catalogue: Catalogue, shown: Selection) -> list[Any]:
@@ -147,4 +142,4 @@ def _picks(shown: Selection) -> dict[str, dict[str, Any]]:
 
 
 def _slider(shown: Selection) -> dict[str, Any]:
-    return {"minimum": 0, "maximum": shown.data.most_looks, "value": shown.looks}
+    return {"minimum": 0, "maximum": shown.data.stops[-1], "step": shown.data.step, "value": shown.looks}

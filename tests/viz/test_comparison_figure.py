@@ -124,6 +124,15 @@ def test_the_slider_is_a_line_among_looks_and_rings_everywhere() -> None:
         assert sorted(rings.y) == pytest.approx(sorted(100 * (point.top1 or 0) for point in stated))
 
 
+def test_what_every_stop_of_the_slider_marks_is_sent_along() -> None:
+    for x in ("locations", "flops"):
+        sent = figure(every("imagenet", x, looks=2)).layout.meta["rings"]
+        assert list(sent) == [str(k) for k in range(31)]
+        for k in (0, 7, 30):
+            rings = traces(figure(every("imagenet", x, looks=k)))["slider"]
+            assert [list(rings.x), list(rings.y)] == [list(values) for values in sent[str(k)]]
+
+
 def test_moving_the_slider_does_not_move_the_axes() -> None:
     one, other = figure(every("needles", looks=0)), figure(every("needles", looks=12))
     assert one.layout.xaxis == other.layout.xaxis and one.layout.yaxis == other.layout.yaxis

@@ -65,6 +65,13 @@ def test_the_slider_reaches_the_last_point_of_the_data_set() -> None:
     assert CUB.most_looks == max(point.locations or 0 for curve in CUB.curves for point in curve.points)
 
 
+def test_a_slider_over_many_looks_has_a_limited_number_of_stops(tmp_path: Path) -> None:
+    budgets = [{"budget": [k], "top1": 0.5} for k in (0, 3, 650)]
+    data = Catalogue([card(tmp_path, EVALUATION | {"budgets": budgets})]).get("garden birds")
+    assert (data.most_looks, data.step, len(data.stops)) == (650, 20, 33)
+    assert list(CUB.stops) == list(range(CUB.most_looks + 1))
+
+
 def test_a_variant_is_shown_for_the_checkpoints_that_are_ticked() -> None:
     first, second = CUB.measured[0].id, CUB.measured[1].id
     shown = select(CATALOGUE, CUB.key, "flops", "top5", [first], ["random", "oracle"], [], 2)

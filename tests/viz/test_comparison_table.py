@@ -17,7 +17,7 @@ from viz.comparison import Catalogue, Selection, select
 from viz.comparison.captions import intro
 from viz.comparison.export import COLUMNS, csv_text, download
 from viz.comparison.selection import opening
-from viz.comparison.table import table
+from viz.comparison.table import tables
 
 CATALOGUE = Catalogue(bundled())
 
@@ -26,6 +26,12 @@ def every(data: str, looks: int = 3) -> Selection:
     found = CATALOGUE.get(data)
     ids = [curve.id for curve in found.curves]
     return select(CATALOGUE, data, "locations", "top1", ids, list(found.roles), ids, looks)
+
+
+def table(shown: Selection) -> str:
+    """The one of all tables that is visible."""
+    (visible,) = re.findall(r'<section class="tnc-table" data-looks="\d+">.*?</section>', tables(shown))
+    return str(visible)
 
 
 def cells(text: str) -> dict[str, dict[str, str]]:
@@ -49,6 +55,14 @@ def test_every_row_has_the_numbers_at_the_looks_of_the_slider(looks: int) -> Non
         assert row["Source"] == {"measured": "measured here", "published": "published (paper)"}[curve.kind]
         if point.top1_interval is not None:
             assert row["Top-1"].endswith(f"{100 * point.top1_interval[0]:.1f}–{100 * point.top1_interval[1]:.1f}")
+
+
+def test_there_is_a_table_for_every_stop_of_the_slider_and_one_is_visible() -> None:
+    shown = every("fmow", 2)
+    stops = re.findall(r'<section class="tnc-table" data-looks="(\d+)"( hidden)?>', tables(shown))
+    assert [(int(looks), bool(hidden)) for looks, hidden in stops] == [(k, k != 2) for k in range(7)]
+    third = re.findall(r"<section [^>]*>.*?</section>", tables(shown))[3].replace(" hidden", "")
+    assert third == table(shown.at(3))
 
 
 def test_the_nearest_budget_is_named() -> None:
@@ -108,7 +122,7 @@ def hostile(tmp_path: Path) -> Selection:
 
 def test_names_are_escaped(hostile: Selection) -> None:
     assert hostile.curves
-    for text in (table(hostile), intro(hostile), download(hostile)):
+    for text in (tables(hostile), intro(hostile), download(hostile)):
         assert not re.search(r"<(b|i|u|script)>", text)
     assert "&lt;script&gt;" in table(hostile)
 

@@ -81,8 +81,11 @@ def slider_line(shown: Selection, drawn: Drawn) -> list[dict[str, Any]]:
 def slider_label(shown: Selection, drawn: Drawn) -> list[dict[str, Any]]:
     if not slider_line(shown, drawn):
         return []
-    text = "1 look" if shown.looks == 1 else f"{shown.looks} looks"
     return [
-        {"text": text, "x": shown.looks, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False,
-         "xanchor": "center", "name": "slider"}
+        {"text": counted(shown.looks), "x": shown.looks, "xanchor": "center", "y": 1, "yref": "paper",
+         "yanchor": "bottom", "showarrow": False, "name": "slider"}
     ]  # fmt: skip
+
+
+def counted(looks: int) -> str:
+    return "1 look" if looks == 1 else f"{looks} looks"

@@ -14,6 +14,7 @@ from viz.comparison.published import DATA_SETS, published_curves
 from viz.comparison.roles import ROLES
 
 _MOST_LOOKS = 1000  # of the slider
+_MOST_STOPS = 60  # of the slider: what each shows is sent along
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,16 @@ class DataSet:
         """Where the slider ends."""
         counts = [point.locations or 0 for curve in self.curves for point in curve.points]
         return min(_MOST_LOOKS, max(1, ceil(max(counts, default=1))))
+
+    @cached_property
+    def step(self) -> int:
+        """From one stop of the slider to the next."""
+        return next(step for step in (1, 2, 5, 10, 20) if self.most_looks / step <= _MOST_STOPS)
+
+    @property
+    def stops(self) -> range:
+        """Every number of looks that the slider can ask for."""
+        return range(0, self.most_looks + 1, self.step)
 
     def defaults(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Ids of measured curves, roles, ids of published curves: the first model that looks, and what it faces."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -26,14 +27,22 @@ def figure(shown: Selection) -> go.Figure:
     bands = [traces.band(curve, points[curve.id], found[curve.id], shown) for curve in curves if not curve.role]
     lines = [traces.line(curve, points[curve.id], found[curve.id], shown) for curve in curves]
     layout = style.layout(HEIGHT, left=46, right=14, top=44, bottom=48)
-    drawn = [trace for trace in (*bands, *lines, traces.rings(shown, points)) if trace is not None]
+    drawn = [trace for trace in (*bands, *lines) if trace is not None]
+    if points:
+        drawn.append(traces.rings(shown, points))  # the last one: `slider.js` moves it
     return go.Figure(drawn, layout).update_layout(
         xaxis=axes.x_axis(shown, points),
         yaxis=axes.y_axis(shown, points),
         annotations=[axes.title(shown), *axes.slider_label(shown, points), *([] if points else [_nothing(shown)])],
         shapes=axes.slider_line(shown, points),
         hovermode="closest",
+        meta={"rings": {str(k): traces.ring_places(shown.at(k), points) for k in shown.data.stops}} if points else None,
     )
+
+
+def slider_script() -> str:
+    """Moves rings, line and table in the browser: JavaScript, a function of the number of looks."""
+    return Path(__file__).with_name("slider.js").read_text(encoding="utf-8")
 
 
 def _nothing(shown: Selection) -> dict[str, Any]:

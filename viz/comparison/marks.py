@@ -79,18 +79,30 @@ _SHAPES = {
 
 def swatch(mark: Mark) -> str:
     """The same line and marker as SVG; its meaning stands beside it as text."""
+    return f"{_SVG}{_drawing(mark)}</svg>"
+
+
+def symbol(name: str, mark: Mark) -> str:
+    """The same to be drawn once and shown often, by `reference`."""
+    return f'<symbol id="{name}" viewBox="0 0 34 14">{_drawing(mark)}</symbol>'
+
+
+def reference(name: str) -> str:
+    return f'{_SVG}<use href="#{name}"/></svg>'
+
+
+def _drawing(mark: Mark) -> str:
     dash = "" if mark.dash == "solid" else f' stroke-dasharray="{_DASHES.get(mark.dash, mark.dash)}"'
     line = f'stroke="{mark.color}" stroke-width="{mark.width}"{dash}'
     paint = f'fill="{mark.color}"' if mark.filled else f'fill="none" stroke="{mark.color}" stroke-width="1.6"'
-    scale = 0.7 if mark.size < 8 else 1
     # The line passes behind a hollow marker only at its sides, as in the chart.
     parts = [(0, 34)] if mark.filled or not mark.size else [(0, 11), (23, 34)]
     drawn = "".join(f'<path d="M{x0} 7H{x1}" fill="none" {line}/>' for x0, x1 in parts)
-    place = f'transform="translate(17 7) scale({scale})"'
-    marker = f'<path d="{_SHAPES[mark.symbol]}" {place} {paint}/>' if mark.size else ""
-    return (
-        f'<svg class="tnc-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">{drawn}{marker}</svg>'
-    )
+    if not mark.size:
+        return drawn
+    place = f'transform="translate(17 7) scale({0.7 if mark.size < 8 else 1})"'
+    return f'{drawn}<path d="{_SHAPES[mark.symbol]}" {place} {paint}/>'
 
 
+_SVG = '<svg class="tnc-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">'
 _DASHES = {"dot": "1.5,3", "dashdot": "8,3,1.5,3"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from viz.comparison.catalogue import Catalogue, DataSet
@@ -17,6 +17,10 @@ class Selection:
     x: X
     y: Y
     looks: int  # where the slider stands
+
+    def at(self, looks: int) -> Selection:
+        """The same with the slider elsewhere."""
+        return replace(self, looks=looks)
 
 
 def select(
@@ -50,4 +54,4 @@ def _known(value: Any, names: dict[str, Any]) -> str:
 def _looks(value: Any, data: DataSet) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:  # NaN differs from itself
         return data.start()
-    return round(min(max(value, 0), data.most_looks))
+    return min(data.stops, key=lambda stop: abs(stop - min(max(value, 0), data.most_looks)))

@@ -6,7 +6,8 @@ import html
 from collections.abc import Callable
 
 from viz.comparison import metrics
-from viz.comparison.marks import marks, swatch
+from viz.comparison.axes import counted
+from viz.comparison.marks import marks, reference, symbol
 from viz.comparison.model import Curve, Point
 from viz.comparison.selection import Selection
 
@@ -23,29 +24,37 @@ _COLUMNS: dict[str, Callable[[Point], str]] = {
 _SOURCES = {"measured": "measured here", "published": "published (paper)"}
 
 
-def table(shown: Selection) -> str:
+def tables(shown: Selection) -> str:
+    """A table for every stop of the slider, one of them visible: the browser shows another without asking."""
+    found = marks(shown.data)
+    symbols = {curve.id: f"tnc-mark-{number}" for number, curve in enumerate(shown.curves)}
+    drawn = "".join(symbol(name, found[curve]) for curve, name in symbols.items())
+    parts = "".join(_table(shown.at(looks), symbols, hidden=looks != shown.looks) for looks in shown.data.stops)
+    return f'<svg class="tnc-symbols" aria-hidden="true">{drawn}</svg>{parts}'
+
+
+def _table(shown: Selection, symbols: dict[str, str], hidden: bool) -> str:
     """Columns that no row fills are left out, and named below."""
-    title = "1 look" if shown.looks == 1 else f"{shown.looks} looks" if shown.looks else "no look, thumbnail alone"
-    head = f'<h2 class="tnc-title">With {title}</h2>'
+    title = f"With {counted(shown.looks)}" if shown.looks else "With no look, the thumbnail alone"
+    opening = f'<section class="tnc-table" data-looks="{shown.looks}"{" hidden" if hidden else ""}>'
+    head = f'{opening}<h2 class="tnc-title">{title}</h2>'
     if not shown.curves:
-        return f'<section class="tnc-table">{head}<p class="tnc-note">No curve is ticked.</p></section>'
+        return f'{head}<p class="tnc-note">No curve is ticked.</p></section>'
     rows = [(curve, point) for curve in shown.curves if (point := curve.nearest(shown.looks)) is not None]
     filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(point) for _, point in rows)}
     names = {name: _name(name, shown) for name in filled}
     columns = "".join(f'<th scope="col">{name}</th>' for name in ("Curve", "Looks", *names.values(), "Source"))
-    found = marks(shown.data)
     body = "".join(
-        _row(curve, point, shown, swatch(found[curve.id]), {names[name]: cell(point) for name, cell in filled.items()})
+        _row(curve, point, shown, symbols[curve.id], {names[name]: cell(point) for name, cell in filled.items()})
         for curve, point in rows
     )
     return (
-        f'<section class="tnc-table">{head}<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>'
-        f"{_note(shown, filled)}</section>"
+        f"{head}<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>{_note(shown, filled)}</section>"
     )
 
 
 def _row(curve: Curve, point: Point, shown: Selection, mark: str, cells: dict[str, str]) -> str:
-    name = f'<th scope="row"><div>{mark}<span>{html.escape(curve.label)}</span></div></th>'
+    name = f'<th scope="row"><div>{reference(mark)}<span>{html.escape(curve.label)}</span></div></th>'
     values = "".join(
         f'<td data-label="{column}"{"" if text else " class=tnc-none"}>{text or "–"}</td>'
         for column, text in {"Looks": _looks(point, shown), **cells}.items()

@@ -85,18 +85,12 @@ def band(curve: Curve, points: list[Point], mark: Mark, shown: Selection) -> go.
     )
 
 
-def rings(shown: Selection, points: Drawn) -> go.Scatter | None:
-    """The rows of the table, marked on their curves."""
-    places = []
-    for curve in shown.curves:
-        point = curve.nearest(shown.looks)
-        if point is not None and not curve.plain and point in points.get(curve.id, ()):
-            places.append(point)
-    if not places:
-        return None
+def rings(shown: Selection, points: Drawn) -> go.Scatter:
+    """The rows of the table, marked on their curves. Moved by the browser, so there even where it is empty."""
+    x, y = ring_places(shown, points)
     return go.Scatter(
-        x=[x_of(point, shown.x) for point in places],
-        y=[percent(y_of(point, shown.y)) for point in places],
+        x=x,
+        y=y,
         mode="markers",
         marker={"symbol": "circle-open", "size": 17, "color": style.ACCENT, "line": {"width": 2}},
         hoverinfo="skip",
@@ -104,6 +98,16 @@ def rings(shown: Selection, points: Drawn) -> go.Scatter | None:
         meta="slider",
         cliponaxis=False,
     )
+
+
+def ring_places(shown: Selection, points: Drawn) -> tuple[list[float | None], list[float | None]]:
+    """Where the curves are at the slider's number of looks."""
+    places = []
+    for curve in shown.curves:
+        point = curve.nearest(shown.looks)
+        if point is not None and not curve.plain and point in points.get(curve.id, ()):
+            places.append(point)
+    return [x_of(point, shown.x) for point in places], [percent(y_of(point, shown.y)) for point in places]
 
 
 def percent(share: float | None) -> float | None:
