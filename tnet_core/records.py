@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1, normalised to the full image
 
 

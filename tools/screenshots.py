@@ -25,6 +25,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,13 +127,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Make the README's pictures from the running app.")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder to write to (default: docs)")
     given = parser.parse_args()
-    try:
+
+    def run() -> None:
         for file in make(given.out):
             print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+
+    return finished(run)
 
 
 if __name__ == "__main__":

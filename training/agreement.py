@@ -18,6 +18,7 @@ import torch
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.folding import folded
 from tnet_core.tnet import TNet
@@ -39,14 +40,8 @@ _AT_ONCE = 8
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _run(_parser().parse_args(given), ["python", "-m", "training.agreement", *given])
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; nothing was written.", file=sys.stderr)
-        return 130
+    options, command = _parser().parse_args(given), ["python", "-m", "training.agreement", *given]
+    return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,6 +19,7 @@ from tnet_core.checkpoints.drafting import as_id, digests_of, draft
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tnet_core.checkpoints.files import EVALUATION_FILE, README_FILE, TENSOR_FILE, reason, write_atomically
 from tnet_core.checkpoints.format import load_folder
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from training.model_card import Details, model_card
 
@@ -27,12 +28,7 @@ PLAIN_GIT = 10_000_000  # bytes: a Space takes larger files through Git LFS only
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    try:
-        _run(options)
-        return 0
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
+    return finished(lambda: _run(options))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from accelerate import Accelerator
 
 import tnet_core as tn
 from tnet_core.checkpoints.files import EVALUATION_FILE, reason
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.published import attention_rows, paper_rows
 from training.evaluation.classes import fit_to
@@ -27,15 +28,8 @@ from training.evaluation.table import table
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    try:
-        return _run(options, ["python", "-m", "training.evaluate", *given])
-    except TNetError as error:
-        if os.environ.get("RANK", "0") == "0":  # once, not by every process
-            print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; nothing was written.", file=sys.stderr)
-        return 130
+    command = ["python", "-m", "training.evaluate", *given]
+    return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,6 +19,7 @@ from tnet_core.checkpoints.format import load_folder
 from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
 from tnet_core.checkpoints.hub_errors import explain
 from tnet_core.checkpoints.hub_id import HubId, check_repo, is_commit
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from training.accuracy_picture import draw_accuracy
 from training.model_card import PICTURE_FILE, Details, model_card
@@ -28,15 +29,7 @@ _DETAILS = ("licence", "data_licence", "dataset", "base_model", "citation")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    try:
-        _run(options)
-        return 0
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; nothing is published before the last step.", file=sys.stderr)
-        return 130
+    return finished(lambda: _run(options), "Interrupted; nothing is published before the last step.")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from training.recipe import Recipe
 from training.recipe_file import read_recipe, recipe_names
@@ -15,27 +16,22 @@ from training.recipe_file import read_recipe, recipe_names
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
-    try:
-        if options.list:
-            print("\n".join(f"{name:24} {read_recipe(name).about}" for name in recipe_names()))
-            return 0
-        if options.recipe is None:
-            raise TNetError("Name a recipe, for instance needles-tiny; --list shows all of them.")
-        if options.minutes is not None and not options.minutes > 0:
-            raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
-        recipe = read_recipe(options.recipe, options.overrides)
-        out = Path(options.out) if options.out else Path("runs") / recipe.name
-        folder = _train(recipe, out, options)
-        if _first():
-            print(folder)
-        return 0
-    except TNetError as error:
-        if _first():
-            print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; a run that had saved a state continues from it with --resume.", file=sys.stderr)
-        return 130
+    return finished(lambda: _run(options), "Interrupted; a run that had saved a state continues from it with --resume.")
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.list:
+        print("\n".join(f"{name:24} {read_recipe(name).about}" for name in recipe_names()))
+        return
+    if options.recipe is None:
+        raise TNetError("Name a recipe, for instance needles-tiny; --list shows all of them.")
+    if options.minutes is not None and not options.minutes > 0:
+        raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
+    recipe = read_recipe(options.recipe, options.overrides)
+    out = Path(options.out) if options.out else Path("runs") / recipe.name
+    folder = _train(recipe, out, options)
+    if _first():
+        print(folder)
 
 
 def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,22 +17,12 @@ from tnet_core.checkpoints.hub import cached_files, fetch_pinned
 from tnet_core.checkpoints.hub_id import PREFIX
 from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
-from tnet_core.errors import TNetError
+from tnet_core.command import finished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    try:
-        return int(options.run(options))
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return finished(lambda: options.run(options))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from tnet_core.errors import TNetError
+from tnet_core.command import finished
 from training.adapt.adapting import adapt
 from training.adapt.card import write_card
 from training.adapt.options import AdaptOptions, Labels, Objective
@@ -20,15 +20,11 @@ from training.evaluation.table import table
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _run(_parser().parse_args(given), ["python", "-m", "training.adapt", *given])
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; features that a --bank folder already holds complete are used by the next run.",
-              file=sys.stderr)  # fmt: skip
-        return 130
+    options, command = _parser().parse_args(given), ["python", "-m", "training.adapt", *given]
+    return finished(
+        lambda: _run(options, command),
+        "Interrupted; features that a --bank folder already holds complete are used by the next run.",
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
