@@ -185,7 +185,7 @@ def test_the_lite_baseline_on_large_images_differs_in_its_time_too() -> None:
 
 
 def test_the_policy_of_the_birds_starts_from_what_the_papers_rule_learned() -> None:
-    first, second = read_recipe("lite0-cub"), read_recipe("lite0-cub-policy")
+    first, second = read_recipe("lite0-cub-longer"), read_recipe("lite0-cub-policy")
     assert second.policy.target != "none"
     assert (second.config, second.data, second.loss) == (first.config, first.data, first.loss)
     assert second.init.checkpoint == "checkpoints/tnet-lite0-cub-reinforce"
