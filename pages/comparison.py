@@ -27,24 +27,25 @@ Cards = Callable[[], Sequence[CheckpointCard]]
 
 
 class Sources:
-    """The catalogue of the cards that there are now; made again only when others are there."""
+    """The catalogue of the cards there are. Asking for them may wait for a download, so only opening the tab does."""
 
     def __init__(self, cards: Cards) -> None:
         self._cards = cards
-        self._seen: list[CheckpointCard] = []
-        self._catalogue = Catalogue(self._seen)
+        self._seen = list(cards())
+        self.catalogue = Catalogue(self._seen)
 
-    def __call__(self) -> Catalogue:
+    def refresh(self) -> Catalogue:
+        """Made again only when other cards are there."""
         cards = list(self._cards())
         if len(cards) != len(self._seen) or any(a is not b for a, b in zip(cards, self._seen, strict=True)):
-            self._catalogue, self._seen = Catalogue(cards), cards
-        return self._catalogue
+            self.catalogue, self._seen = Catalogue(cards), cards
+        return self.catalogue
 
 
 def comparison(cards: Cards) -> None:
     """The content of the tab, inside the current context; checkpoints are asked for again whenever it is opened."""
     sources = Sources(cards)
-    built = sources()
+    built = sources.catalogue
     first = opening(built)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
@@ -78,15 +79,15 @@ def comparison(cards: Cards) -> None:
     furnished = [data, *picks, slider]
 
     def on_choice(*values: Any) -> list[Any]:
-        return _drawn(select(sources(), *values))
+        return _drawn(select(sources.catalogue, *values))
 
     def on_data(wanted: Any, x: Any, y: Any) -> list[Any]:
-        catalogue = sources()
+        catalogue = sources.catalogue
         return _furnished(catalogue, opening(catalogue, wanted, x, y))
 
     def on_open(*values: Any) -> list[Any]:
         """Checkpoints that came meanwhile can be ticked; what is ticked stays."""
-        catalogue = sources()
+        catalogue = sources.refresh()
         if catalogue is built:
             return [gr.skip()] * (len(furnished) + len(drawn))
         return _furnished(catalogue, select(catalogue, *values))

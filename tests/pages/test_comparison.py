@@ -86,7 +86,9 @@ def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
 def test_the_catalogue_is_made_again_only_for_other_cards(cards: list[CheckpointCard], tmp_path: Path) -> None:
     growing = list(cards)
     sources = Sources(lambda: growing)
-    first = sources()
-    assert sources() is first
+    first = sources.catalogue
+    assert sources.refresh() is first
     growing.append(card(tmp_path, EVALUATION))
-    assert sources() is not first and sources() is sources()
+    assert sources.catalogue is first  # nobody opened the tab
+    second = sources.refresh()
+    assert second is not first and second is sources.refresh() is sources.catalogue
