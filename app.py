@@ -12,11 +12,14 @@ import gradio as gr
 
 import tnet_core as tn
 from pages.explorer import Explorer
+from pages.gate import gated
 from pages.site import head, site, theme
+from pages.tidy import upload_folder
 from tnet_core.checkpoints.registry_offer import Shelf
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
-LARGEST_UPLOAD = "50mb"
+LARGEST_UPLOAD = 50 * 1024**2  # bytes
+KEEP_UPLOADS, TIDY_UP = 3600, 600  # seconds
 SESSIONS = 200  # remembered at once, less than 1 MB each
 WAITING = 64  # requests in the queue; more are told to come back
 
@@ -53,19 +56,21 @@ def main() -> int:
     # The first visitor should not wait: the landing picture is traversed while the server starts.
     warming = threading.Thread(target=explorer.open, args=(explorer.landing, 0), daemon=True)
     warming.start()
-    demo = site(explorer).queue(max_size=WAITING)
-    try:
-        demo.launch(
-            server_name=given.host, server_port=given.port, share=given.share, theme=theme(), head=head(),
-            max_file_size=LARGEST_UPLOAD, state_session_capacity=SESSIONS, footer_links=[], run_history=False,
-            enable_monitoring=False, ssr_mode=False, pwa=False, quiet=True, prevent_thread_lock=True,
-        )  # fmt: skip
-    except OSError:
-        print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)
-        warming.join()  # ending the process under a thread that computes aborts it
-        return 1
-    print(f"TNet Explorer: {demo.local_url}", flush=True)
-    demo.block_thread()
+    with upload_folder(KEEP_UPLOADS, TIDY_UP):
+        demo = site(explorer).queue(max_size=WAITING, api_open=False)
+        try:
+            demo.launch(
+                server_name=given.host, server_port=given.port, share=given.share, theme=theme(), head=head(),
+                max_file_size=LARGEST_UPLOAD, state_session_capacity=SESSIONS, footer_links=[], run_history=False,
+                enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
+                app_kwargs=gated(LARGEST_UPLOAD), prevent_thread_lock=True,
+            )  # fmt: skip
+        except OSError:
+            print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)
+            warming.join()  # ending the process under a thread that computes aborts it
+            return 1
+        print(f"TNet Explorer: {demo.local_url}", flush=True)
+        demo.block_thread()
     return 0
 
 

@@ -17,6 +17,7 @@ from viz.furniture import Furniture
 from viz.gallery import gallery
 
 SESSION_SECONDS = 3600  # a page that is left alone this long is forgotten
+AT_ONCE = 8  # requests that are answered, or wait for a traversal, at the same time
 
 # A click on an example reports its number.
 REPORT_EXAMPLE = """element.addEventListener('click', event => {
@@ -78,7 +79,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> None:
     def on_checkpoint(wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS) -> list[Any]:
         progress(0, desc="Opening the checkpoint")
         try:
-            explorer.shelf.choice(wanted)
+            explorer.shelf.choice(wanted if isinstance(wanted, str) else "")
             new = explorer.furniture(wanted)
             progress(0.5, desc="Looking at the picture")
             where = None if session is None else session.where
@@ -102,14 +103,15 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> None:
             return [gr.skip(), turn(json.dumps({"kind": "problem", "sentence": str(error)}))]
         return [made, turn(sent)]
 
-    run: dict[str, Any] = {"concurrency_id": "traversal", "concurrency_limit": 1, "api_visibility": "private"}
+    # Traversals wait for one another in the explorer; what is known already need not wait for them.
+    run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
     demo.load(on_load, [opened], chosen, show_progress="hidden", **run)
     shelf.click(on_example, [opened], chosen, **wait)
     upload.upload(on_upload, [opened, upload], chosen, **wait)
     chooser.input(
         on_checkpoint, [chooser, opened, session], [opened, *furnished, *chosen],
-        show_progress="full", show_progress_on=[view], **run,
+        show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
     view.steer(on_steer, [session], [session, view], show_progress="hidden", **run)
     more.click(on_more, [opened, session], [shelf, more, problem], show_progress="minimal",

@@ -82,11 +82,12 @@ class Explorer:
         """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows."""
         if isinstance(where, str):
             return self._traversed(Session(spec, where, _NOTHING))
-        with self._lock:  # examples are the same for everybody, so traversed once
-            known = self._examples.get((spec, where))
-            if known is None:
-                known = self._examples[spec, where] = self._traversed(Session(spec, where, _NOTHING))
-            return known
+        known = self._examples.get((spec, where))  # needs no turn at the cores
+        if known is None:
+            with self._lock:  # the same for everybody, so traversed once
+                known = self._examples.get((spec, where)) or self._traversed(Session(spec, where, _NOTHING))
+                self._examples[spec, where] = known
+        return known
 
     def steer(self, session: Session | None, asked: Any) -> tuple[Session, str]:
         """Looks chosen by hand: `plan` are positions, `add` is one more cell to look at."""

@@ -215,3 +215,59 @@ def test_a_session_is_nobody_elses(app: Running) -> None:
 def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running) -> None:
     answer = asked(app, "/config", headers={"Origin": "https://elsewhere.example"})
     assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/process_recording"), ("GET", "/deep_link?session_hash=x"), ("POST", "/component_server"),
+        ("POST", "/run/on_load"), ("POST", "/api/on_load"), ("POST", "/call/on_load"), ("POST", "/call/v2/on_load"),
+        ("GET", "/file=https://example.com/x.png"), ("GET", "/file=http://example.com/"),
+        ("GET", "/proxy=https://x.hf.space/"), ("POST", "/stream/x"), ("GET", "/custom_component/x/client/y/z"),
+        ("GET", "/dev/reload"), ("GET", "/openapi.json"), ("POST", "/vibe-edit"), ("DELETE", "/upload"),
+        ("PUT", "/queue/join"),
+    ],
+)  # fmt: skip
+def test_what_the_page_does_not_use_is_not_there(app: Running, method: str, path: str) -> None:
+    with httpx.Client(base_url=app.address, trust_env=False) as http:
+        body = {} if method == "GET" else {"json": {"data": [], "session_hash": "x", "fn_index": 0}}
+        answer = http.request(method, f"{API}{path}", **body)
+    assert (answer.status_code, answer.json()) == (404, {"detail": "There is nothing here."})
+
+
+def test_the_server_fetches_no_address_for_anybody(visitor: QueueClient) -> None:
+    for function in visitor.functions("*"):
+        for address in ("https://example.com/x.png", "http://127.0.0.1:9/x.png", "//example.com/x", "ftp://x/y"):
+            data = [{"path": address, **FILE}] * len(function["inputs"])
+            with pytest.raises(QueueError, match="400: Only an uploaded file can be opened"):
+                visitor.call(function["id"], data)
+            with pytest.raises(QueueError, match="400: Only an uploaded file can be opened"):
+                visitor.call(function["id"], event_data={"deep": [{"path": address}]})
+
+
+def test_no_function_is_called_around_the_queue(app: Running, visitor: QueueClient) -> None:
+    for function in visitor.functions("*"):
+        data = [visitor.values[number] for number in function["inputs"]]
+        body = {"data": data, "fn_index": function["id"], "session_hash": visitor.session}
+        other = "run/predict" if function["queue"] else "queue/join"
+        with httpx.Client(base_url=app.address, trust_env=False) as http:
+            answer = http.post(f"{API}/{other}", json=body)
+        assert (answer.status_code, answer.json()) == (400, {"detail": "The page has no such function."})
+
+
+def test_bodies_are_limited_in_size_and_tell_it(app: Running, visitor: QueueClient) -> None:
+    join = {"data": ["x" * 1_000_000], "fn_index": 0, "session_hash": visitor.session}
+    half = b"\0" * (LARGEST_UPLOAD // 2 + 100_000)
+    with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
+        assert http.post(f"{API}/queue/join", json=join).status_code == 413
+        assert http.post(f"{API}/queue/join", content=iter([b"{}"])).status_code == 411
+    with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
+        many = [("files", (f"{n}.png", half)) for n in range(2)]  # each is small enough
+        assert http.post(f"{API}/upload", files=many).status_code == 413
+    with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
+        field = {"text": "x" * (LARGEST_UPLOAD + 200_000)}
+        assert http.post(f"{API}/upload", data=field, files={"files": ("x.png", b"x")}).status_code == 413
+
+
+def test_what_was_refused_left_no_trace_of_the_code_in_the_log(app: Running) -> None:
+    assert "Traceback" not in app.said()

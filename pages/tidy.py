@@ -1,0 +1,53 @@
+"""Where uploads lie while they are needed: a folder of this process alone, from which old files vanish."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def upload_folder(keep_seconds: float, every_seconds: float) -> Iterator[Path]:
+    """Gradio's folder for uploads inside this context. Gradio itself forgets files of uploads that were cut off."""
+    folder = Path(tempfile.mkdtemp(prefix="tnet-explorer-"))
+    before = os.environ.get("GRADIO_TEMP_DIR")
+    os.environ["GRADIO_TEMP_DIR"] = str(folder)
+    over = threading.Event()
+
+    def keep_tidy() -> None:
+        while not over.wait(every_seconds):
+            sweep(folder, keep_seconds)
+
+    def end(number: int, _: object) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    threading.Thread(target=keep_tidy, daemon=True).start()
+    former = signal.signal(signal.SIGTERM, end)  # how hosts end a process: no `finally` runs then
+    try:
+        yield folder
+    finally:
+        over.set()
+        signal.signal(signal.SIGTERM, former)
+        if before is None:
+            del os.environ["GRADIO_TEMP_DIR"]
+        else:
+            os.environ["GRADIO_TEMP_DIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(folder: Path, keep_seconds: float) -> None:
+    """Removes files that were not written to for so long, and folders that are empty as long."""
+    oldest = time.time() - keep_seconds
+    for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
+        with suppress(OSError):  # somebody else was faster, or something came into the folder
+            if path.lstat().st_mtime < oldest:
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
