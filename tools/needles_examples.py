@@ -37,7 +37,7 @@ EXAMPLES = (
     Example("needles-1.webp", 6, "house", True),
     Example("needles-2.webp", 8, "triangle", True),
     Example("needles-3.webp", 23, "zigzag", True),
-    Example("needles-4.webp", 5, "star", False),
+    Example("needles-4.webp", 20, "hourglass", False),
 )
 
 
