@@ -31,6 +31,8 @@ SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--use-fake-device-for-media-stream",  # a camera that shows a test picture, and is allowed
+    "--use-fake-ui-for-media-stream",
 )
 expect.set_options(timeout=30_000)  # a busy machine opens a checkpoint in seconds, not at once
 FINISHED = ".tn-stage[data-state=shown]"

@@ -263,11 +263,24 @@ def test_a_pasted_or_dropped_picture_is_traversed(visit: Visit, how: str) -> Non
     expect(page.locator("figcaption")).to_contain_text("brought.png, 90 × 60 px")
 
 
+def test_a_picture_is_taken_with_the_camera(visit: Visit) -> None:
+    page = visit()
+    page.click(".tn-camera")
+    page.wait_for_function("document.querySelector('.tn-dialog video').videoWidth > 0")
+    page.click("[data-camera=take]")
+    expect(page.locator("figcaption")).to_contain_text("camera.jpg")
+    expect(page.locator(".tn-dialog")).not_to_be_visible()
+    assert page.evaluate("document.querySelector('.tn-dialog video').srcObject") is None  # switched off
+
+
 def test_a_broken_upload_is_explained_and_the_result_stays(visit: Visit, reference: tn.Trace, tmp_path: Path) -> None:
     whole = io.BytesIO()
     noise = np.random.default_rng(0).integers(0, 256, (200, 200, 3), dtype=np.uint8)
     Image.fromarray(noise).save(whole, "JPEG")
+    huge = io.BytesIO()
+    Image.new("1", (30_000, 30_000)).save(huge, "PNG")  # 900 megapixels in about 100 kB
     broken = {
+        "huge.png": (huge.getvalue(), "has 30000 x 30000 pixels"),
         "empty.jpg": (b"", "is empty (0 bytes)"),
         "text.jpg": (b"<b>not a picture</b>\n", "is not an image in a format we read"),
         "cut.jpg": (whole.getvalue()[: len(whole.getvalue()) // 2], "is damaged or cut off"),
