@@ -113,7 +113,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> None:
         on_checkpoint, [chooser, opened, session], [opened, *furnished, *chosen],
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
-    view.steer(on_steer, [session], [session, view], show_progress="hidden", **run)
+    view.steer(on_steer, [session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
     more.click(on_more, [opened, session], [shelf, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 function mount(element, host) {
   const stage = element.querySelector(".tn-stage");
-  let state = null, timer = null, asked = null;
+  let state = null, timer = null;
+  let asked = null, sent = null; // looks wanted by hand that are not shown yet, and those the server is at
 
   function draw() {
     const view = viewOf(state);
@@ -14,7 +15,7 @@ function mount(element, host) {
     state = openState(scene, state);
     pause();
     for (const build of [buildPicture, buildLedger, buildLooks, buildLevels]) build(stage, scene);
-    buildTransport(stage, scene, (level, looks) => change(() => { state.budget[level] = looks; followNetwork(state); }));
+    buildTransport(stage, scene, (level, looks) => { leave(); change(() => { state.budget[level] = looks; followNetwork(state); }); });
     stage.classList.toggle("tn-deeper", scene.levels > 2);
     stage.dataset.state = "shown";
     state.width = stage.querySelector(".tn-plot").clientWidth || state.width;
@@ -24,15 +25,34 @@ function mount(element, host) {
   function receive() {
     const text = host.value();
     if (!text) return;
-    const sent = JSON.parse(text);
+    const answer = JSON.parse(text), current = asked === sent;
+    if (answer.kind === "steer" && !sent) return; // about a picture that is not shown any more
+    sent = null;
     say("");
-    if (sent.kind === "scene") show(openScene(sent));
-    else if (sent.kind === "problem") say(sent.sentence);
-    else if (state) {
-      learnWeights(state.scene, sent.weights);
-      if (asked && asked.plan.join() !== sent.plan.join()) return; // a later answer is on its way
-      change(() => takePlan(state, sent.plan));
+    if (answer.kind === "steer" && state) {
+      learnWeights(state.scene, answer.weights);
+      if (!current) { if (asked) want(asked); return; } // something else is wanted by now
+      change(() => takePlan(state, answer.plan));
+    } else if (answer.kind === "scene") show(openScene(answer));
+    else if (answer.kind === "problem") say(answer.sentence);
+    forget();
+  }
+
+  // Shows looks chosen by hand, or asks for what is missing to show them; one question at a time.
+  function want(looks) {
+    if (looks.add === null && everyStepKnown(state.scene, looks.plan)) {
+      forget();
+      change(() => takePlan(state, looks.plan));
+      return;
     }
+    asked = looks;
+    stage.setAttribute("aria-busy", "true");
+    if (sent) return;
+    sent = asked;
+    host.steer(asked);
+  }
+
+  function forget() {
     asked = null;
     stage.removeAttribute("aria-busy");
   }
@@ -54,6 +74,12 @@ function mount(element, host) {
     timer = null;
   }
 
+  // The page goes elsewhere: what was being played or asked for is not wanted any more.
+  function leave() {
+    pause();
+    forget();
+  }
+
   function play() {
     if (timer !== null) { pause(); draw(); return; }
     if (state.step >= state.plan.length) goTo(state, 0);
@@ -68,6 +94,7 @@ function mount(element, host) {
 
   function go(where) {
     if (!state) return;
+    forget();
     if (where === "play") { play(); return; }
     pause();
     if (typeof where === "number") {
@@ -82,11 +109,7 @@ function mount(element, host) {
     say("");
     if (asked?.add) return; // a look is being taken
     // A click before the answer to the last one changes what was asked for.
-    const { plan, add } = toggled(state.scene, asked?.plan ?? state.plan.slice(0, state.step), parent, index);
-    if (add === null && everyStepKnown(state.scene, plan)) { asked = null; change(() => takePlan(state, plan)); return; }
-    asked = { plan, add };
-    stage.setAttribute("aria-busy", "true");
-    host.steer({ plan, add });
+    want(toggled(state.scene, asked?.plan ?? state.plan.slice(0, state.step), parent, index));
   }
 
   function mark(look) {
@@ -116,11 +139,11 @@ function mount(element, host) {
   stage.addEventListener("click", event => {
     const button = event.target.closest("[data-go]"), cell = cellOf(event.target);
     if (button) go(button.dataset.go);
-    else if (event.target.closest(".tn-steered button")) change(() => { followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null); });
+    else if (event.target.closest(".tn-steered button")) { leave(); change(() => { followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null); }); }
     else if (cell && state) steer(cell.parent, cell.index);
     else if (event.target.closest(".tn-plot svg[role]")) { pause(); change(() => goTo(state, stepAt(stage.querySelector(".tn-plot"), state, event.clientX))); }
   });
-  stage.querySelector(".tn-scrub input").addEventListener("input", event => { pause(); change(() => goTo(state, Number(event.target.value))); });
+  stage.querySelector(".tn-scrub input").addEventListener("input", event => { leave(); change(() => goTo(state, Number(event.target.value))); });
   stage.querySelector(".tn-spot input").addEventListener("change", event => change(() => { state.tint = event.target.checked; }));
   stage.querySelector(".tn-threshold select").addEventListener("change", event => change(() => { state.threshold = Number(event.target.value); }));
   for (const select of stage.querySelectorAll("[data-choose]")) {
