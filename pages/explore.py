@@ -101,7 +101,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> None:
             made, sent = explorer.steer(session, data_of(event))
         except tn.TNetError as error:
             return [gr.skip(), turn(json.dumps({"kind": "problem", "sentence": str(error)}))]
-        return [made, turn(sent)]
+        return [gr.skip() if made is session else made, turn(sent)]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
     run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +36,7 @@ class Session:
     where: Where
     trace: tn.Trace
     added: tuple[Cell, ...] = ()  # looks beyond the budget, in the order they were asked for
+    scene: int = 0  # number of the scene the page was sent: what it asks about
 
 
 class Explorer:
@@ -43,6 +45,7 @@ class Explorer:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self._examples: dict[tuple[str, int], tuple[Session, str]] = {}
+        self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[Picture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
 
@@ -95,6 +98,8 @@ class Explorer:
             raise tn.TNetError(LEFT_ALONE)
         if not isinstance(asked, dict):
             raise tn.TNetError("Looks are chosen by a list of positions.")
+        if asked.get("scene", session.scene) != session.scene:
+            raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
         trace = session.trace
         plan = trace.select(subset=asked.get("plan"))
         add = asked.get("add")
@@ -121,8 +126,9 @@ class Explorer:
             trace = look(model, source, session.added)
         label = None if plate.label is None else labelled(trace.class_names, plate.label)
         about = Plate(plate.title, plate.credit, label)
-        sent = scene_payload(trace, source, about, model.config.budget, plan)
-        return replace(session, trace=replace(trace, seen=None)), sent
+        scene = next(self._scenes)
+        sent = scene_payload(trace, source, about, model.config.budget, plan, scene)
+        return replace(session, trace=replace(trace, seen=None), scene=scene), sent
 
     def _picture(self, spec: str, where: Where) -> tuple[Any, Picture]:
         if isinstance(where, str):

@@ -137,3 +137,12 @@ def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path
     notice = found.furniture(UNTRAINED).notice["value"]
     assert "Untrained weights" in notice
     assert "is not what the registry promises" in notice
+
+
+def test_a_question_about_another_picture_is_refused(explorer: Explorer) -> None:
+    one, _ = explorer.open(UNTRAINED, 0)
+    two, sent = explorer.open(UNTRAINED, 1)
+    assert json.loads(sent)["scene"] == two.scene != one.scene
+    explorer.steer(two, {"plan": [1], "scene": two.scene})
+    with pytest.raises(tn.TNetError, match="Another picture was chosen"):
+        explorer.steer(two, {"plan": [1], "scene": one.scene})

@@ -5,7 +5,7 @@ window.TNetBring = (() => {
 
   function give(file) {
     const target = input();
-    if (!target || !file) return false;
+    if (!target || !file || document.querySelector("#pick")?.offsetParent === null) return false; // another tab is open
     const files = new DataTransfer();
     files.items.add(file);
     target.files = files.files;
@@ -23,7 +23,8 @@ window.TNetBring = (() => {
   function onDrop(event) {
     if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
     event.preventDefault();
-    if (event.type === "drop") give(picture(event.dataTransfer.files));
+    // What does not say that it is a picture is refused by the upload, with a sentence.
+    if (event.type === "drop") give(picture(event.dataTransfer.files) ?? event.dataTransfer.files[0]);
   }
 
   function mount(element) {
@@ -35,7 +36,9 @@ window.TNetBring = (() => {
       sentence.hidden = true;
       dialog.showModal();
       try {
-        video.srcObject = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 1920 } } });
+        const stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 1920 } } });
+        if (dialog.open) video.srcObject = stream;
+        else stream.getTracks().forEach(track => track.stop()); // closed while the browser asked
       } catch {
         sentence.textContent = "The camera cannot be used: allow it in the browser, or upload a picture.";
         sentence.hidden = false;
@@ -49,7 +52,7 @@ window.TNetBring = (() => {
       const canvas = document.createElement("canvas");
       [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
       canvas.getContext("2d").drawImage(video, 0, 0);
-      canvas.toBlob(blob => { give(new File([blob], "camera.jpg", { type: "image/jpeg" })); close(); }, "image/jpeg", 0.92);
+      canvas.toBlob(blob => { if (blob) give(new File([blob], "camera.jpg", { type: "image/jpeg" })); close(); }, "image/jpeg", 0.92);
     });
     document.addEventListener("paste", onPaste);
     for (const kind of ["dragover", "drop"]) document.addEventListener(kind, onDrop);

@@ -35,13 +35,19 @@ class Plate:
     label: int | None = None  # class it is known to show
 
 
-def scene_payload(trace: Trace, source: ImageSource, plate: Plate, shown: Sequence[int], plan: Looks = ()) -> str:
-    """A whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order."""
+def scene_payload(
+    trace: Trace, source: ImageSource, plate: Plate, shown: Sequence[int], plan: Looks = (), scene: int = 0
+) -> str:
+    """A whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order.
+
+    The page names `scene` when it asks about it.
+    """
     unit = unit_costs(trace.config)
     low, high = lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
     return _written(
         {
             "kind": "scene",
+            "scene": scene,
             "title": plate.title,
             "credit": plate.credit,
             "label": plate.label,

@@ -62,7 +62,7 @@ function drawLevels(stage, view) {
 function moveInGrid(event, n) {
   const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -n, ArrowDown: n }[event.key];
   const cell = event.target.closest?.(".tn-cells [data-cell]");
-  if (!move || !cell) return false;
+  if (!move || !cell || event.altKey || event.ctrlKey || event.metaKey) return false;
   const at = Number(cell.dataset.cell), to = at + move;
   const sameRow = Math.abs(move) > 1 || Math.floor(at / n) === Math.floor(to / n);
   const next = to >= 0 && sameRow ? cell.parentElement.querySelector(`[data-cell="${to}"]`) : null;

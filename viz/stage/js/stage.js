@@ -26,7 +26,8 @@ function mount(element, host) {
     const text = host.value();
     if (!text) return;
     const answer = JSON.parse(text), current = asked === sent;
-    if (answer.kind === "steer" && !sent) return; // about a picture that is not shown any more
+    // An answer to looks by hand about a picture that is not shown any more.
+    if (!sent && (answer.kind !== "scene" || answer.plan)) return;
     sent = null;
     say("");
     if (answer.kind === "steer" && state) {
@@ -49,7 +50,7 @@ function mount(element, host) {
     stage.setAttribute("aria-busy", "true");
     if (sent) return;
     sent = asked;
-    host.steer(asked);
+    host.steer({ ...asked, scene: state.scene.scene });
   }
 
   function forget() {
@@ -141,7 +142,7 @@ function mount(element, host) {
     if (button) go(button.dataset.go);
     else if (event.target.closest(".tn-steered button")) { leave(); change(() => { followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null); }); }
     else if (cell && state) steer(cell.parent, cell.index);
-    else if (event.target.closest(".tn-plot svg[role]")) { pause(); change(() => goTo(state, stepAt(stage.querySelector(".tn-plot"), state, event.clientX))); }
+    else if (event.target.closest(".tn-plot svg[role]")) { leave(); change(() => goTo(state, stepAt(stage.querySelector(".tn-plot"), state, event.clientX))); }
   });
   stage.querySelector(".tn-scrub input").addEventListener("input", event => { leave(); change(() => goTo(state, Number(event.target.value))); });
   stage.querySelector(".tn-spot input").addEventListener("change", event => change(() => { state.tint = event.target.checked; }));

@@ -40,5 +40,5 @@ function drawSteered(stage, view) {
   const verdict = ours === theirs ? `${scene.classes[ours]} ${percent(view.share[ours])}` : `${scene.classes[ours]} ${percent(view.share[ours])} instead of ${scene.classes[theirs]}`;
   const how = changes.filter(Boolean).join(", ") || "in another order";
   note.querySelector("p").textContent =
-    `Your looks, ${how}: ${verdict}. The network's own ${counted(own.length, "look", "looks")}: ${scene.classes[theirs]} ${percent(share[theirs])} (yours ${gain < 0 ? MINUS : "+"}${Math.abs(gain).toFixed(1)} points).`;
+    `Your looks, ${how}: ${verdict}. The network's own ${counted(own.length, "look", "looks")}: ${scene.classes[theirs]} ${percent(share[theirs])} (yours ${gain <= -0.05 ? MINUS : "+"}${Math.abs(gain).toFixed(1)} points).`;
 }
