@@ -14,6 +14,7 @@ from pages.accelerator import on_accelerator
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
+from tnet_core.numbers import whole
 from viz.budgets import largest
 from viz.furniture import Furniture, furniture
 from viz.gallery import Picture, drawings, fetched_picture, pictures_for
@@ -107,8 +108,8 @@ class Explorer:
             return session, steer_payload(trace, plan)
         if not isinstance(add, dict):
             raise tn.TNetError("A look to add is a cell of a grid.")
-        parent, index = add.get("parent"), tn_whole(add.get("index"), "A cell", trace.config.cells - 1)
-        parent = None if parent is None else tn_whole(parent, "The look to look into", len(trace.locations) - 1)
+        parent, index = add.get("parent"), whole(add.get("index"), "A cell", 0, trace.config.cells - 1)
+        parent = None if parent is None else whole(parent, "The look to look into", 0, len(trace.locations) - 1)
         taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
         if (parent, index) in taken:
             at = taken[parent, index]
@@ -151,12 +152,6 @@ def look(model: tn.TNet, source: tn.ImageSource, added: tuple[Cell, ...]) -> tn.
         traversal.attend(level, index, parent)
         trace = traversal.trace()
     return trace
-
-
-def tn_whole(value: Any, what: str, most: int) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise tn.TNetError(f"{what} must be a whole number in 0…{most}, not {value!r:.40}.")
-    return value
 
 
 _NOTHING: Any = None  # a session's trace before it was traversed

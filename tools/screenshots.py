@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
-import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,14 +22,10 @@ from playwright.sync_api import Page, sync_playwright
 
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
+from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
-SWITCHES = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 START_SECONDS = 120
-SHOWN = ".tn-stage[data-state=shown]"
 STEPS = 5  # looks shown in the moving picture
 WIDTH = 900  # pixels of the moving picture
 
@@ -42,14 +33,12 @@ WIDTH = 900  # pixels of the moving picture
 @contextmanager
 def app() -> Iterator[str]:
     """Address of the app."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     process = subprocess.Popen([sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not _answers(address):
+        while not answers(address):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise TNetError("The app did not start; try `python app.py` to see why.")
             time.sleep(0.3)
@@ -59,31 +48,22 @@ def app() -> Iterator[str]:
         process.wait(20)
 
 
-def _answers(address: str) -> bool:
-    try:
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2)
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
-
-
 @contextmanager
 def browser() -> Iterator[Page]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    executable = chromium()
     if executable is None:
         raise TNetError("Pictures are taken with Chromium: install it, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
-        page = chromium.new_page(viewport={"width": 1440, "height": 1000})
+        opened = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        page = opened.new_page(viewport={"width": 1440, "height": 1000})
         page.set_default_timeout(60_000)
         yield page
-        chromium.close()
+        opened.close()
 
 
 def visit(page: Page, address: str, theme: str) -> None:
     page.goto(f"{address}/?__theme={theme}")
-    page.wait_for_selector(SHOWN)
+    page.wait_for_selector(FINISHED)
     page.wait_for_timeout(800)  # bars arrive at their length
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
 from tools.queue_client import QueueClient
 
 START_SECONDS = 180.0
@@ -33,9 +31,6 @@ LIKE_A_SPACE = {
 }
 # On a Space, a server at this port takes new code for the running app from whoever asks; not on this machine.
 RELOAD_PORT = 7887
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-FINISHED = ".tn-stage[data-state=shown]"
 
 
 class RunError(ValueError):
@@ -128,12 +123,6 @@ def has_package(python: Path, name: str) -> bool:
     return subprocess.run([python, "-c", test], check=False).returncode == 0
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def occupied(port: int) -> socket.socket:
     """Holds a port without listening, so that nothing else can; another's stays what it is."""
     holder = socket.socket()
@@ -142,18 +131,10 @@ def occupied(port: int) -> socket.socket:
     return holder
 
 
-def answers(address: str) -> bool:
-    try:
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2).close()
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
-
-
 @contextmanager
 def browser() -> Iterator[Any]:
     """A page of a real Chromium, or None where there is none."""
-    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    executable = chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -162,11 +143,11 @@ def browser() -> Iterator[Any]:
         yield None
         return
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
-        page = chromium.new_page()
+        opened = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
+        page = opened.new_page()
         page.set_default_timeout(1000 * START_SECONDS)
         yield page
-        chromium.close()
+        opened.close()
 
 
 def processor_seconds(process: int) -> float:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,38 +16,13 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect, sync_playwright
 
 import tnet_core as tn
+from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
 from viz.examples import picture
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90
-SWITCHES = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--use-fake-device-for-media-stream",  # a camera that shows a test picture, and is allowed
-    "--use-fake-ui-for-media-stream",
-)
+CAMERA = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")  # shows a test picture, allowed
 expect.set_options(timeout=30_000)  # a busy machine opens a checkpoint in seconds, not at once
-FINISHED = ".tn-stage[data-state=shown]"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def answers(address: str) -> bool:
-    try:
-        # No proxy: the environment's would be asked for an address of this machine.
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2)
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
 
 
 def copy_of_the_project(folder: Path, registry: str = "schema: 1\ncheckpoints: []\n") -> Path:
@@ -98,16 +70,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[BrowserContext]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    executable = chromium()
     if executable is None:
         pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(SWITCHES))
-        context = chromium.new_context()  # one for all pages: they share the cache of scripts
+        opened = playwright.chromium.launch(executable_path=executable, args=[*SWITCHES, *CAMERA])
+        context = opened.new_context()  # one for all pages: they share the cache of scripts
         context.set_default_timeout(30_000)
         yield context
-        chromium.close()
+        opened.close()
 
 
 @pytest.fixture

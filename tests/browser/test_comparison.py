@@ -14,13 +14,14 @@ import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import ROOT, free_port, leaves
+from tests.browser.conftest import ROOT, leaves
 from tests.browser.reading import contrasts
 from tests.support.checkpoints import EVALUATION
 from tests.support.comparison_page import TAB, served
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.published import paper_rows
+from tools.local_server import free_port
 
 Visit = Callable[..., Page]
 SLIDER = "#comparison-looks input[type=range]"
