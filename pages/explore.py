@@ -6,7 +6,7 @@ import itertools
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -28,7 +28,14 @@ REPORT_EXAMPLE = """element.addEventListener('click', event => {
 _turns = itertools.count()
 
 
-def explore(explorer: Explorer, demo: gr.Blocks) -> None:
+class Explored(NamedTuple):
+    """What the other tabs ask about: the checkpoint that is open, and the picture that was looked at."""
+
+    opened: gr.State  # spec of the checkpoint
+    session: gr.State  # `Session`, None until a picture was traversed
+
+
+def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     """Builds the tab's content in the current context. No picture is looked at until a browser asks."""
     spec = explorer.landing
     first = explorer.furniture(spec)
@@ -116,6 +123,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> None:
     view.steer(on_steer, [session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
     more.click(on_more, [opened, session], [shelf, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
+    return Explored(opened, session)
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own

@@ -49,6 +49,8 @@ class Explorer:
         self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[Picture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
+        # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
+        self._taken = on_accelerator(lambda spec, *how: take_looks(self.shelf.open(spec), *how))
 
     @cached_property
     def landing(self) -> str:
@@ -119,33 +121,46 @@ class Explorer:
         wanted = replace(session, added=(*session.added, (parent, index)))
         return self._traversed(wanted, (*plan, len(trace.locations)))
 
-    def _traversed(self, session: Session, plan: tuple[int, ...] = ()) -> tuple[Session, str]:
-        image, plate = self._picture(session.spec, session.where)
-        source = tn.ImageSource.open(image)
-        with self._lock:
-            model = self.shelf.open(session.spec)
-            trace = look(model, source, session.added)
-        label = None if plate.label is None else labelled(trace.class_names, plate.label)
-        about = Plate(plate.title, plate.credit, label)
-        scene = next(self._scenes)
-        sent = scene_payload(trace, source, about, model.config.budget, plan, scene)
-        return replace(session, trace=replace(trace, seen=None), scene=scene), sent
-
-    def _picture(self, spec: str, where: Where) -> tuple[Any, Picture]:
+    def picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, Plate]:
+        """An example or an upload, opened, and what is known about it."""
         if isinstance(where, str):
             if not Path(where).is_file():
                 raise tn.TNetError("This picture is not here any more: choose or upload it again.")
-            return where, Picture(Path(where).name, Path(where))
+            return tn.ImageSource.open(where), Plate(Path(where).name)
         offered = self.pictures(spec)
         if not 0 <= where < len(offered):
             raise tn.TNetError("There is no such example for this checkpoint.")
-        return offered[where].open(), offered[where]
+        chosen = offered[where]
+        label = None if chosen.label is None else labelled(self.about(spec).class_names, chosen.label)
+        return tn.ImageSource.open(chosen.open()), Plate(chosen.title, chosen.credit, label)
+
+    def looks(
+        self,
+        spec: str,
+        source: tn.ImageSource,
+        *,
+        policy: Any = "learned",
+        budget: tuple[int, ...] | None = None,
+        added: tuple[Cell, ...] = (),
+    ) -> tn.Trace:
+        """A traversal, by default with the largest budget, then the looks added by hand."""
+        with self._lock:
+            self.shelf.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
+            return self._taken(spec, source, policy, budget, added)
+
+    def _traversed(self, session: Session, plan: tuple[int, ...] = ()) -> tuple[Session, str]:
+        source, plate = self.picture(session.spec, session.where)
+        trace = self.looks(session.spec, source, added=session.added)
+        scene = next(self._scenes)
+        sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene)
+        return replace(session, trace=replace(trace, seen=None), scene=scene), sent
 
 
-@on_accelerator
-def look(model: tn.TNet, source: tn.ImageSource, added: tuple[Cell, ...]) -> tn.Trace:
-    """All looks of the largest budget, then those added by hand."""
-    traversal = tn.Traversal(model, source, budget=largest(model.config))
+def take_looks(
+    model: tn.TNet, source: tn.ImageSource, policy: Any, budget: tuple[int, ...] | None, added: tuple[Cell, ...]
+) -> tn.Trace:
+    """All looks of a budget (the largest, if none is given), then those added by hand."""
+    traversal = tn.Traversal(model, source, policy=policy, budget=budget or largest(model.config))
     trace = traversal.run()
     for parent, index in added:
         level = 2 if parent is None else trace.locations[parent].level + 1
