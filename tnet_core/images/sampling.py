@@ -25,6 +25,9 @@ from tnet_core.errors import TNetError
 from tnet_core.grid import AxisGrid, native_axis, official_axis
 from tnet_core.images.source import ImageSource
 
+# Increasing source pixels of one axis, (P,), and what each weighs in each output pixel, (b, P); None: the identity.
+Taps = tuple[np.ndarray, np.ndarray | None]
+
 
 @dataclass(frozen=True)
 class Region:
@@ -89,10 +92,7 @@ class Sampler(Frame):
             y0, x0, y1, x1 = region.visible
             pixels = self.source.resized((x0, y0, x1, y1), (base, base))
             return to_model_space(pixels), (y1 - y0) * (x1 - x0)
-        top, left, bottom, right = region.visible
-        size = self.config.input_size
-        rows, down = _axis_taps(self.source.height, size, region.y, region.h, top, bottom, base)
-        cols, across = _axis_taps(self.source.width, size, region.x, region.w, left, right, base)
+        (rows, down), (cols, across) = self.taps(region)
         pixels = self.source.gather(rows, cols)  # (R, C, 3) uint8
         values = to_model_space(pixels)
         if down is not None:
@@ -100,6 +100,15 @@ class Sampler(Frame):
         if across is not None:
             values = np.matmul(across, values)  # (b, C) @ (b, C, 3) -> (b, b, 3)
         return np.ascontiguousarray(values), len(rows) * len(cols)
+
+    def taps(self, region: Region) -> tuple[Taps, Taps]:
+        """The source rows and columns that a crop of official mode is made of."""
+        top, left, bottom, right = region.visible
+        size, base = self.config.input_size, self.config.base_resolution
+        return (
+            axis_taps(self.source.height, size, region.y, region.h, top, bottom, base),
+            axis_taps(self.source.width, size, region.x, region.w, left, right, base),
+        )
 
 
 def to_model_space(pixels: np.ndarray) -> np.ndarray:
@@ -122,9 +131,7 @@ def _bilinear(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 @lru_cache(maxsize=512)
-def _axis_taps(
-    source: int, size: int, start: int, length: int, first: int, last: int, base: int
-) -> tuple[np.ndarray, np.ndarray | None]:
+def axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
     """Source pixels of one axis and the (base, pixels) matrix that turns them into the crop's axis.
 
     source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
