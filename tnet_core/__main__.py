@@ -1,7 +1,7 @@
 """Command line: traverse an image and print what every look was worth, or check a trace again.
 
 python -m tnet_core IMAGE --checkpoint ID|FOLDER|hf:owner/name[@revision] --budget 5
-python -m tnet_core replay TRACE --image FILE [--checkpoint …]
+python -m tnet_core replay TRACE --image FILE [--checkpoint … | --preset …]
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _replay(options: argparse.Namespace) -> str:
     except OSError as error:
         raise TNetError(f"The trace '{options.trace}' cannot be read ({error.strerror}).") from None
     trace = Trace.from_json(text)
-    spec = trace.source if options.checkpoint is None else options.checkpoint
-    model = checkpoints.load(spec, registry=options.registry, device=options.device)
-    again = replay(trace, model, options.image)
+    if options.checkpoint is None and options.preset is None:
+        options.checkpoint = trace.source
+    again = replay(trace, _model(options), options.image)
     return (
         f"The replay passed: {len(again.locations)} looks and every number of the trace agree; "
         f"predicted {again.class_name(again.prediction)}."
@@ -97,9 +97,11 @@ def _replay_parser() -> argparse.ArgumentParser:
         prog="python -m tnet_core replay",
         description="Take a trace's looks again and compare every number; fails and names the first that differs.",
     )
-    parser.add_argument("trace", type=Path, help="a trace written with --json")
+    parser.add_argument("trace", type=Path, help="a trace written with --json or taken from the app")
     parser.add_argument("--image", required=True, metavar="FILE", help="the image it was made of")
-    parser.add_argument("--checkpoint", metavar="ID|FOLDER|hf:…", help="default: the one named in the trace")
+    weights = parser.add_mutually_exclusive_group()
+    weights.add_argument("--checkpoint", metavar="ID|FOLDER|hf:…", help="default: the one named in the trace")
+    weights.add_argument("--preset", metavar="NAME", help="for a trace of a preset's random, untrained weights")
     parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where present)")
     return parser

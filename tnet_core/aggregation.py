@@ -46,6 +46,19 @@ class Aggregator:
     def count(self) -> int:
         return self.features.shape[0]
 
+    def only(self, rows: tuple[int, ...]) -> Aggregator:
+        """The same for some of the rows (increasing), which are counted from 0 again."""
+        new = {row: at for at, row in enumerate(rows)}
+        inside = {key: weights for key, weights in self._table.items() if all(row in new for row in key)}
+        return Aggregator(
+            self.features[list(rows)],
+            self.projections[list(rows)],
+            self.bias,
+            uniform=self.uniform,
+            weighting=self.weighting,
+            table={tuple(new[row] for row in key): weights for key, weights in inside.items()},
+        )
+
     def weights(self, rows: tuple[int, ...]) -> np.ndarray:
         """Weights of a set of rows of `features`, in the order given; float32, sum 1."""
         if not rows:
@@ -113,6 +126,10 @@ class Aggregator:
     def knows(self, sets: Iterable[tuple[int, ...]]) -> bool:
         """Whether the weights of all these sets are at hand without a model."""
         return self.uniform or all(tuple(sorted(rows)) in self._table for rows in sets)
+
+    def stored(self) -> list[tuple[int, ...]]:
+        """The sets of rows whose weights are at hand."""
+        return sorted(self._table)
 
     def logits(self, rows: tuple[int, ...]) -> np.ndarray:
         """(classes,) float32. Sums run in double precision, so that contributions add up exactly."""

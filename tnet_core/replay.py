@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ TOLERANCE = 1e-4
 def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     """Recompute a trace from its image; a TNetError names the first number that differs.
 
-    Times and memory are not compared. Returns the new trace.
+    Times and memory are not compared, class names are. Returns the new trace.
     """
     if model.config != trace.config:
         raise TNetError("The replay failed: this model's configuration differs from the one the trace was made with.")
@@ -31,10 +32,19 @@ def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     for look in trace.locations:
         traversal.attend(look.level, look.index, look.parent)
     again = traversal.trace()
-    for (name, before), (_, now) in zip(_numbers(trace), _numbers(again), strict=True):
+    if [grid.parent for grid in trace.distributions] != [grid.parent for grid in again.distributions]:
+        raise TNetError("The replay failed: the trace does not hold the grids that its looks open, in their order.")
+    sets = trace.aggregator.stored()
+    pairs = zip(_numbers(trace, sets), _numbers(again, sets), strict=True)
+    for name, before, now in itertools.chain(((name, a, b) for (name, a), (_, b) in pairs), _ranks(trace)):
         difference = first_difference(before, now)
         if difference is not None:
             raise TNetError(f"The replay failed: {name}{difference}.")
+    for cls, (name, called) in enumerate(zip(trace.class_names, again.class_names, strict=False)):
+        if name != called:
+            raise TNetError(
+                f"The replay failed: class_names[{cls}] is {name!r:.60} in the trace, but {called!r:.60} now."
+            )
     return again
 
 
@@ -51,16 +61,29 @@ def first_difference(before: np.ndarray, now: np.ndarray) -> str | None:
     return f"{place} is {before.flat[at]:.6g} in the trace, but {now.flat[at]:.6g} now"
 
 
-def _numbers(trace: Trace) -> Iterator[tuple[str, np.ndarray]]:
+def _numbers(trace: Trace, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
     """Every number of a trace under the name it is reported by, in the order of computation."""
+    yield "image.width", np.array(trace.image.width)
+    yield "image.height", np.array(trace.image.height)
     for i, grid in enumerate(trace.distributions):
         yield f"distributions[{i}].logits", grid.logits.astype(np.float64)
+        yield f"distributions[{i}].probabilities", grid.probabilities.astype(np.float64)
     for i, look in enumerate(trace.locations):
-        yield f"locations[{i}].box", np.array(look.box)
-        yield f"locations[{i}].pixels", np.array(look.pixels, dtype=np.float64)
+        for name in ("box", "pixels", "logit", "prob", "lift"):
+            yield f"locations[{i}].{name}", np.array(getattr(look, name), dtype=np.float64)
+    yield "pixels_read", np.array(trace.pixels_read, dtype=np.float64)
     yield "features", trace.features.astype(np.float64)
     yield "projections", trace.projections.astype(np.float64)
     yield "bias", trace.bias.astype(np.float64)
     for k in range(len(trace.locations) + 1):
         yield f"weights(k={k})", trace.weights(k).astype(np.float64)
         yield f"logits(k={k})", trace.logits(k).astype(np.float64)
+    for rows in sets:
+        yield f"weights(rows={list(rows)})", trace.aggregator.weights(rows).astype(np.float64)
+
+
+def _ranks(trace: Trace) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Ranks and what the trace's own logits, which were compared, say: rounding may swap two cells that tie."""
+    grids = {grid.parent: grid.ranks.ravel() for grid in trace.distributions}
+    for i, look in enumerate(trace.locations):
+        yield f"locations[{i}].rank", np.array(look.rank), grids[look.parent][look.index]

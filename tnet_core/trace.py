@@ -130,6 +130,12 @@ class Trace:
                 kept.add(position)
         return tuple(sorted(p for p in kept if p is not None))
 
+    def only(self, positions: Sequence[int]) -> Trace:
+        """A trace of these looks alone, in their order here; a look inside another one needs that one."""
+        from tnet_core.restriction import restricted
+
+        return restricted(self, positions)
+
     def budgets(self) -> Iterator[tuple[int, ...]]:
         """Every budget up to that of the run, smallest first."""
         yield from itertools.product(*(range(b + 1) for b in self.budget))
@@ -286,13 +292,16 @@ class Trace:
         return self
 
     def check_image(self, source: ImageSource) -> None:
-        """Refuse an image other than the one the trace was made of."""
-        if source.hashed != self.image.hashed:
-            same_kind = "file (a path or its bytes)" if self.image.hashed == "file" else "array or Pillow image"
+        """Refuse an image other than the one the trace was made of.
+
+        One that was known by its pixels may come as a file that holds the same ones.
+        """
+        found = source.sha256_of(self.image.hashed)
+        if found is None:
             raise TNetError(
-                f"This trace knows its image by the sha256 of its {self.image.hashed}: give the {same_kind}."
+                "This trace knows its image by the sha256 of its file: give the file (a path or its bytes)."
             )
-        if source.sha256 != self.image.sha256:
+        if found != self.image.sha256:
             raise TNetError("This image is not the one the trace was made of: its sha256 differs.")
 
     def _cut_again(self, source: ImageSource) -> tuple[np.ndarray, ...]:

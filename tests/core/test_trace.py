@@ -283,9 +283,12 @@ def test_attaching_something_else_is_refused() -> None:
     with pytest.raises(tn.TNetError, match="sha256 differs"):
         again.attach(tiny(), picture(seed=4))
     encoded = io.BytesIO()
-    Image.fromarray(picture(seed=3)).save(encoded, "PNG")
-    with pytest.raises(tn.TNetError, match="sha256 of its pixels"):  # a file cannot be compared with an array
+    Image.fromarray(picture(seed=4)).save(encoded, "PNG")
+    with pytest.raises(tn.TNetError, match="sha256 differs"):
         again.attach(tiny(), encoded.getvalue())
+    of_a_file = tn.Trace.from_json(tn.traverse(tiny(), encoded.getvalue()).to_json())
+    with pytest.raises(tn.TNetError, match="sha256 of its file"):  # nothing tells which file an array came from
+        of_a_file.attach(tiny(), picture(seed=4))
     with pytest.raises(tn.TNetError, match="attach"):  # nothing was half attached
         again.logits(subset=[4, 2])
 

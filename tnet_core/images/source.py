@@ -39,6 +39,10 @@ class ImageSource(ABC):
         Once, with antialiasing: an axis that shrinks is averaged, one that grows is interpolated.
         """
 
+    def sha256_of(self, what: str) -> str | None:
+        """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
+        return self.sha256 if what == self.hashed else None
+
     @staticmethod
     def open(image: Any) -> ImageSource:
         """From a path, encoded bytes, a Pillow image, an (H, W, 3) array, or a source itself.
@@ -70,6 +74,9 @@ class ArraySource(ImageSource):
         self.height, self.width = array.shape[:2]
         self.hashed = "pixels" if file_sha256 is None else "file"
         self.sha256 = self._pixel_hash() if file_sha256 is None else file_sha256
+
+    def sha256_of(self, what: str) -> str | None:
+        return self._pixel_hash() if what == "pixels" != self.hashed else super().sha256_of(what)
 
     def _pixel_hash(self) -> str:
         digest = hashlib.sha256(f"{self.width}x{self.height}:".encode())
