@@ -12,7 +12,7 @@ from typing import Any
 from tnet_core.aggregation import Aggregator
 from tnet_core.errors import TNetError
 from tnet_core.policies import ranked, resolve
-from tnet_core.records import Timing
+from tnet_core.records import Location, Timing
 from tnet_core.trace import Trace
 
 
@@ -20,7 +20,7 @@ def retaken(trace: Trace, looks: Sequence[int], policy: str = "cells") -> Trace:
     """As if only these looks (positions in `trace.locations`) had been taken, in this order."""
     chosen = trace.select(subset=looks)
     place: dict[int | None, int | None] = {None: None}  # position before -> position now
-    locations = []
+    locations: list[Location] = []
     for position in chosen:
         look = trace.locations[position]
         if look.parent not in place:

@@ -19,9 +19,14 @@ def template() -> str:
     return (_HERE / "template.html").read_text(encoding="utf-8")
 
 
+def code(*names: str) -> str:
+    """Parts of the code by name; others build on the arithmetic of 'scene' and the numbers of 'text'."""
+    return "\n".join((_HERE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
 @cache
 def script() -> str:
-    parts = "\n".join((_HERE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
+    parts = code(*_SCRIPTS)
     return f'"use strict";\nwindow.TNetStage = (() => {{\n{parts}\nreturn {{ mount }};\n}})();\n'
 
 

@@ -44,7 +44,7 @@ def scene_payload(
     """
     unit = unit_costs(trace.config)
     low, high = lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
-    return _written(
+    return written(
         {
             "kind": "scene",
             "scene": scene,
@@ -62,16 +62,16 @@ def scene_payload(
             "shown": [min(k, most) for k, most in zip(shown, trace.budget, strict=False)],
             "lift": [low, high],
             "looks": [_look(*item) for item in zip(trace.locations, labels(trace), trace.crops, strict=True)],
-            "grids": [_grid(trace, grid) for grid in trace.distributions],
-            "projections": _floats(trace.projections),
-            "bias": _floats(trace.bias),
+            "grids": [grid_of(trace, grid) for grid in trace.distributions],
+            "projections": floats(trace.projections),
+            "bias": floats(trace.bias),
             "flops": {
                 "thumbnail": unit.look + unit.weigh_each + unit.weigh + unit.classify,
                 "look": unit.look + unit.weigh_each,
                 "grid": unit.locate,
             },
             "uniform": trace.aggregator.uniform,
-            "weights": _weights(trace, shown_sets(trace) + (steps(plan) if plan else [])),
+            "weights": weights_of(trace, shown_sets(trace) + (steps(plan) if plan else [])),
             "plan": list(plan) or None,
         }
     )
@@ -79,7 +79,7 @@ def scene_payload(
 
 def steer_payload(trace: Trace, plan: Looks) -> str:
     """Weights for looks chosen by hand that are all known already."""
-    return _written({"kind": "steer", "plan": list(plan), "weights": _weights(trace, steps(plan))})
+    return written({"kind": "steer", "plan": list(plan), "weights": weights_of(trace, steps(plan))})
 
 
 def _look(look: Location, name: str, crop: np.ndarray) -> dict[str, Any]:
@@ -95,7 +95,8 @@ def _look(look: Location, name: str, crop: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _grid(trace: Trace, grid: Distribution) -> dict[str, Any]:
+def grid_of(trace: Trace, grid: Distribution) -> dict[str, Any]:
+    """One grid: what the network thought of its cells, and where they lie."""
     return {
         "parent": grid.parent,
         "level": grid.level,
@@ -105,7 +106,7 @@ def _grid(trace: Trace, grid: Distribution) -> dict[str, Any]:
     }
 
 
-def _weights(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
+def weights_of(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
     """Of each set, the thumbnail's weight first, then those of its looks by position."""
     ordered = [tuple(sorted(looks)) for looks in sets]
     if trace.aggregator.uniform:
@@ -114,12 +115,14 @@ def _weights(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
     masks[:, 0] = True
     for row, looks in enumerate(ordered):
         masks[row, [look + 1 for look in looks]] = True
-    return {"sets": ordered, "values": _floats(trace.aggregator.many_weights(masks)[masks])}
+    return {"sets": ordered, "values": floats(trace.aggregator.many_weights(masks)[masks])}
 
 
-def _floats(values: np.ndarray) -> str:
+def floats(values: np.ndarray) -> str:
+    """Many numbers, as they travel."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
 
 
-def _written(value: dict[str, Any]) -> str:
+def written(value: dict[str, Any]) -> str:
+    """JSON without spaces; a number that is not finite is an error here, not on the page."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)

@@ -9,6 +9,8 @@ function mount(element, host) {
     const view = viewOf(state);
     for (const panel of [drawPicture, drawCost, drawDecision, drawLedger, drawLooks, drawLevels, drawCurve, drawSteered]) panel(stage, view);
     drawTransport(stage, view, timer !== null);
+    // For other tabs of the page: the looks chosen by hand, of this scene.
+    stage.dataset.byHand = state.manual ? JSON.stringify({ scene: state.scene.scene, plan: view.looks }) : "";
   }
 
   function show(scene) {
