@@ -6,20 +6,29 @@ exact, not an approximation: no gradients, no sampling, no backbone.
 
 from tnet_core.explain.ablation import LeaveOneOut, leave_one_out, necessity, sufficiency
 from tnet_core.explain.curves import deletion, insertion
+from tnet_core.explain.faithfulness import Course, Faithfulness, area, faithfulness
+from tnet_core.explain.orders import greedy_deletion, greedy_insertion, random_orders
 from tnet_core.explain.shapley import interactions, shapley_values
 from tnet_core.explain.signs import SignViolation, sign_violations
 from tnet_core.explain.stopping import Stop, adaptive_stop
 
 __all__ = [
+    "Course",
+    "Faithfulness",
     "LeaveOneOut",
     "SignViolation",
     "Stop",
     "adaptive_stop",
+    "area",
     "deletion",
+    "faithfulness",
+    "greedy_deletion",
+    "greedy_insertion",
     "insertion",
     "interactions",
     "leave_one_out",
     "necessity",
+    "random_orders",
     "shapley_values",
     "sign_violations",
     "sufficiency",

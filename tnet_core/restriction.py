@@ -1,0 +1,45 @@
+"""A trace of fewer looks, as if the others had never been taken. Nothing is computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tnet_core.errors import TNetError
+from tnet_core.records import Distribution, Location, Timing
+from tnet_core.trace import Trace
+
+
+def restricted(trace: Trace, positions: Sequence[int]) -> Trace:
+    """Only these looks, in the order of the trace. A look inside another one needs that one."""
+    kept = sorted(trace.select(subset=positions))
+    new: dict[int | None, int | None] = {None: None} | {old: at for at, old in enumerate(kept)}
+    chosen = [trace.locations[position] for position in kept]
+    if any(look.parent not in new for look in chosen):
+        raise TNetError("A look inside another one cannot be kept without it.")
+    looks = tuple(replace(look, parent=new[look.parent]) for look in chosen)
+    rows = (0, *(position + 1 for position in kept))
+    return replace(
+        trace,
+        budget=_budget(looks, len(trace.budget)),
+        locations=looks,
+        distributions=tuple(_moved(grid, new) for grid in trace.distributions if grid.parent in new),
+        timing=Timing(trace.timing.opening, tuple(trace.timing.seconds[row] for row in rows), trace.timing.peak_memory),
+        pixels_read=tuple(trace.pixels_read[row] for row in rows),
+        aggregator=trace.aggregator.only(rows),
+        seen=None if trace.seen is None else tuple(trace.seen[row] for row in rows),
+    )
+
+
+def _moved(grid: Distribution, new: dict[int | None, int | None]) -> Distribution:
+    return replace(grid, parent=new[grid.parent])
+
+
+def _budget(looks: Sequence[Location], levels: int) -> tuple[int, ...]:
+    """The smallest one that has room for these looks."""
+    most = [0] * levels
+    taken: dict[int | None, int] = {}
+    for look in looks:
+        taken[look.parent] = taken.get(look.parent, 0) + 1
+        most[look.level - 2] = max(most[look.level - 2], taken[look.parent])
+    return tuple(most)
