@@ -20,7 +20,7 @@ def card(about: CheckpointCard) -> str:
         ("Trained on", _text(about, "dataset")),
         ("Measured on", _measured(about.evaluation)),
         ("Numbers", about.numbers),
-        ("Licence", _licence(about)),
+        ("Licence", licence(about)),
         ("Files", about.origin),
     ]
     listed = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows if text)
@@ -81,7 +81,7 @@ def _text(about: CheckpointCard, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _licence(about: CheckpointCard) -> str:
+def licence(about: CheckpointCard) -> str:
     weights = about.licence_weights or _text(about, "licence")
     data = about.licence_data or _text(about, "data_licence")
     parts = [f"weights {weights}" if weights else "", f"data {data}" if data else ""]

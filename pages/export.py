@@ -1,0 +1,53 @@
+"""Files that only the server can make: the trace of what is on the page, and the picture's own file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+import tnet_core as tn
+from pages.explorer import LEFT_ALONE, Explorer, Session
+from viz import stage
+from viz.report.original import original
+
+_AT_ONCE = 2
+
+
+def export(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
+    """Answers the stage when it asks for a file; the answer is made into one in the browser."""
+    taken = gr.HTML("", html_template="<i></i>", js_on_load=stage.on_file(), apply_default_css=False, elem_id="taken")
+
+    def on_take(session: Session | None, event: gr.EventData) -> str:
+        asked = getattr(event, "_data", None)
+        try:
+            answer = file_of(explorer, session, asked)
+        except tn.TNetError as error:
+            answer = {"kind": "problem", "sentence": str(error)}
+        number = asked.get("number") if isinstance(asked, dict) else None
+        return json.dumps(answer | {"number": number if type(number) is int else None})
+
+    view.take(on_take, [session], [taken], show_progress="hidden", concurrency_limit=_AT_ONCE, api_visibility="private")
+
+
+def file_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
+    """The file that `asked` means, of the scene it was asked from."""
+    if session is None:
+        raise tn.TNetError(LEFT_ALONE)
+    wanted = asked if isinstance(asked, dict) else {}
+    if wanted.get("scene") != session.scene:
+        raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
+    if wanted.get("what") == "trace":
+        return {"kind": "file", "text": session.trace.to_json()}
+    if wanted.get("what") == "original":
+        return original(_place(explorer, session))
+    raise tn.TNetError("There is no such file to take.")
+
+
+def _place(explorer: Explorer, session: Session) -> Any:
+    explorer.picture(session.spec, session.where)  # says so if it is not there any more
+    if isinstance(session.where, str):
+        return Path(session.where)
+    return explorer.pictures(session.spec)[session.where].open()

@@ -1,0 +1,48 @@
+"""What a file that leaves the page says about its origin."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from tnet_core import Trace
+from tnet_core.checkpoints import CheckpointCard
+from tnet_core.checkpoints.card import describe
+from tnet_core.checkpoints.files import TENSOR_FILE
+from tnet_core.trace_json import VERSION
+from viz.card import licence
+
+_PACKAGES = ("torch", "timm", "numpy", "gradio")
+
+
+def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
+    """Which weights and which picture, and with what it was computed."""
+    weights = about.files.get(TENSOR_FILE)
+    return {
+        "title": about.title,
+        "source": trace.source,
+        "origin": about.origin,
+        "model": describe(trace.config),
+        "sha256": None if weights is None else weights.sha256,
+        "licence": licence(about),
+        "image": {"sha256": trace.image.sha256, "hashed": trace.image.hashed},
+        "sampling": trace.sampling,
+        "versions": _versions(),
+        "weights": _weights(trace, about),
+    }
+
+
+def _weights(trace: Trace, about: CheckpointCard) -> str:
+    """What the command that replays a trace must be told, where the trace itself does not name its weights."""
+    if about.verified or about.commit:
+        return ""
+    never_loaded = not about.provenance and about.source == "untrained"
+    return f"--preset {trace.config.name}" if never_loaded and trace.config.name else "--checkpoint FOLDER"
+
+
+@cache
+def _versions() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return f"Python {platform.python_version()}, {packages}; trace format {VERSION}"

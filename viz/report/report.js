@@ -1,0 +1,114 @@
+// The report: this stage and its numbers in one file that needs nothing else.
+
+const LARGEST_REPORT = 7.5e6; // bytes
+// Pictures are compressed more and more strongly until the file is small enough.
+const SQUEEZES = [null, { scale: 1, quality: 0.75 }, { scale: 0.75, quality: 0.6 }, { scale: 0.5, quality: 0.5 }, { scale: 0.3, quality: 0.4 }, { scale: 0.15, quality: 0.4 }];
+const ONLY_THE_APP = "This file holds no weights for that set of looks: only the app can compute them.";
+const SQUEEZED = "Pictures in this file are compressed more strongly than on the page; numbers are the same.";
+
+function base64Of(values) {
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
+}
+
+// The scene as the server could have sent it, with all weights that are known by now, and how the page shows it.
+function sceneAgain(view) {
+  const { scene, state } = view, { known, link, answers, turn, ...sent } = scene;
+  const sets = [...known.keys()].map(key => key === "" ? [] : key.split(",").map(Number));
+  const values = new Float32Array([...known.values()].reduce((sum, weights) => sum + weights.length, 0));
+  let at = 0;
+  for (const weights of known.values()) { values.set(weights, at); at += weights.length; }
+  const weights = { sets, values: base64Of(values) };
+  return { ...sent, projections: base64Of(scene.projections), bias: base64Of(scene.bias), weights, plan: null, restore: restoreOf(state) };
+}
+
+function restoreOf(state) {
+  const { budget, manual, plan, step, cls, versus, threshold, tint } = state;
+  return { budget, cls, versus, threshold, tint, step, steer: manual ? { plan, weights: { sets: [], values: "" } } : null };
+}
+
+async function squeezed(source, { scale, quality }) {
+  const image = new Image(), canvas = document.createElement("canvas");
+  image.src = source;
+  await image.decode();
+  [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight].map(side => Math.max(1, Math.round(scale * side)));
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  const smaller = canvas.toDataURL("image/webp", quality);
+  return smaller.length < source.length ? smaller : source;
+}
+
+async function squeezedScene(scene, squeeze) {
+  if (!squeeze) return scene;
+  const smaller = source => squeezed(source, squeeze);
+  const looks = [];
+  for (const look of scene.looks) looks.push({ ...look, crop: await smaller(look.crop) });
+  return { ...scene, looks, picture: await smaller(scene.picture), thumbnail: await smaller(scene.thumbnail) };
+}
+
+async function reportOf(view) {
+  const scene = sceneAgain(view);
+  for (const squeeze of SQUEEZES) {
+    const file = new Blob([reportText(await squeezedScene(scene, squeeze), view, squeeze !== null)], { type: "text/html" });
+    if (file.size <= LARGEST_REPORT) return file;
+  }
+  throw new Error("The report would be larger than 8 MB: take the trace and the figures instead.");
+}
+
+// How to come back to the page; a picture that was brought has no address.
+const returnTo = view => view.scene.link?.example ? location.origin + addressWith(linkOf(view.state), ["__sign"]) : "";
+
+function facts(view) {
+  const { scene } = view, about = scene.evidence;
+  const looks = view.looks.length ? `the thumbnail and ${counted(view.looks.length, "look", "looks")} (${view.looks.map(look => scene.looks[look].name).join(", ")})${view.state.manual ? ", chosen by hand" : ""}` : "the thumbnail alone";
+  return {
+    "Picture": `${scene.title}, ${scene.width} × ${scene.height} px${scene.credit ? `, ${scene.credit}` : ""}`,
+    [`sha256 of its ${about.image.hashed}`]: about.image.sha256,
+    "Opens with": looks,
+    "Checkpoint": about.title ? `${about.title} (${about.source})` : about.source,
+    "Model": about.model,
+    "Files": about.origin,
+    "sha256 of its weights": about.sha256 || "not known",
+    "Licence": about.licence || "not stated",
+    "Sampling": about.sampling,
+    "Made": `${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC with ${about.versions}`,
+    "Link": returnTo(view),
+    "To check a trace of it": replayCommand(scene),
+  };
+}
+
+// Any text of a script or style element that holds data: nothing in it can end the element.
+const inlined = value => JSON.stringify(value).replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+
+function reportText(scene, view, smaller) {
+  const nonce = base64Of(crypto.getRandomValues(new Uint8Array(18)));
+  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;
+  const rows = Object.entries(facts(view)).filter(([, text]) => text).map(([name, text]) => `<dt>${escaped(name)}</dt><dd>${escaped(text)}</dd>`).join("");
+  const [style, code] = ["tn-stage-style", "tn-stage-script"].map(id => document.getElementById(id).textContent);
+  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">\n` +
+    `<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">\n<title>${escaped(scene.title)}: TNet Explorer report</title>\n` +
+    `<style>${REPORT.style}</style>\n<style id="tn-stage-style">${style}</style></head>\n<body><header class="tn-report"><h1>${escaped(scene.title)}</h1>\n<p>${escaped(REPORT.exact)}${smaller ? ` ${escaped(SQUEEZED)}` : ""}</p>\n<dl>${rows}</dl></header>\n` +
+    `<main>${REPORT.template}</main>\n<script type="application/json" id="tn-scene">${inlined(scene)}</` + `script>\n` +
+    `<script nonce="${nonce}" id="tn-stage-script">${code}</` + `script>\n<script nonce="${nonce}">TNetStage.openReport();</` + `script></body></html>\n`;
+}
+
+// Runs in the report itself.
+function openReport() {
+  let value = document.getElementById("tn-scene").textContent, told = () => {};
+  const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => document.documentElement.classList.toggle("dark", dark.matches);
+  follow();
+  dark.addEventListener("change", follow);
+  const page = document.querySelector("main"), { threshold, tint } = JSON.parse(value).restore;
+  mount(page, {
+    value: () => value,
+    watch: (_, changed) => { told = changed; },
+    steer: ({ scene, ticket }) => {
+      value = JSON.stringify({ kind: "problem", sentence: ONLY_THE_APP, answers: { scene, ticket } });
+      setTimeout(() => told());
+    },
+  });
+  const set = (selector, change) => { const control = page.querySelector(selector); change(control); control.dispatchEvent(new Event("change")); };
+  set(".tn-threshold select", control => { control.value = String(threshold); });
+  set(".tn-spot input", control => { control.checked = tint; });
+}

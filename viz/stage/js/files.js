@@ -1,0 +1,40 @@
+// Files made in the browser: their names, and the ledger as a table.
+
+const part = (text, longest) => String(text).normalize("NFKD").replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, longest).replace(/-+$/, "");
+
+// <picture>-<checkpoint>-<what>.<ext>, safe on every system.
+function fileName(scene, what, extension) {
+  const picture = part(scene.title.replace(/\.[A-Za-z0-9]{1,5}$/, ""), 60) || "picture";
+  const checkpoint = part(scene.evidence.source, 60) || "checkpoint";
+  return `${picture}-${checkpoint}-${what}.${extension}`;
+}
+
+function save(blob, name) {
+  const link = document.createElement("a"), address = URL.createObjectURL(blob);
+  Object.assign(link, { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000); // the browser may still be reading it
+}
+
+// A spreadsheet must not take a name for a formula.
+const harmless = text => /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+const csvCell = value => value === null || value === undefined ? "" : typeof value === "number" ? String(value) : quoted(harmless(value));
+
+const LEDGER = ["row", "level", "cell", "inside", "x0", "y0", "x1", "y1", "rank", "lift", "weight", "class", "projection", "against", "projection_against", "contribution"];
+
+// Every digit of the ledger as it is shown: the thumbnail, the looks in their order, the bias and what they add up to.
+function ledgerCsv(view) {
+  const { scene, looks, weights, shares, cls, versus } = view, count = scene.bias.length;
+  const names = { class: scene.classes[cls], against: versus === null ? null : scene.classes[versus] };
+  const projected = row => ({ projection: scene.projections[row * count + cls], projection_against: versus === null ? null : scene.projections[row * count + versus] });
+  const lines = [0, ...looks.map(look => look + 1)].map((row, i) => {
+    const look = row ? scene.looks[row - 1] : null, [x0, y0, x1, y1] = look?.box ?? [0, 0, 1, 1];
+    const above = look === null || look.parent === null ? null : calledRow(scene, look.parent + 1);
+    return { row: calledRow(scene, row), level: look?.level ?? 1, cell: look?.index, inside: above, x0, y0, x1, y1,
+             rank: look?.rank, lift: look?.lift, weight: weights[i], ...names, ...projected(row), contribution: shares.values[i] };
+  });
+  const bias = { row: "bias", ...names, projection: scene.bias[cls], projection_against: versus === null ? null : scene.bias[versus], contribution: shares.bias };
+  const total = { row: "total", ...names, contribution: shares.total };
+  return [LEDGER, ...[...lines, bias, total].map(line => LEDGER.map(name => line[name]))].map(line => line.map(csvCell).join(",") + "\n").join("");
+}
