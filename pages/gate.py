@@ -37,6 +37,15 @@ class RefusedError(Exception):
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
+        self.detail: Any = sentence
+
+
+class RefusedProgramError(RefusedError):
+    """In the form in which `gradio_client` passes a sentence on; of any other refusal it tells the status alone."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(422, sentence)
+        self.detail = [{"__type__": "validate", "is_valid": False, "parameter_name": "file", "message": sentence}]
 
 
 class Gate:
@@ -53,7 +62,7 @@ class Gate:
         try:
             receive = await self._admitted(scope, receive)
         except RefusedError as refusal:
-            answer = JSONResponse({"detail": str(refusal)}, refusal.status, {"Connection": "close"})
+            answer = JSONResponse({"detail": refusal.detail}, refusal.status, {"Connection": "close"})
             await answer(scope, receive, send)
             return
         await self.app(scope, receive, send)
@@ -124,7 +133,8 @@ def check_call(body: bytes, app: App, waits: bool) -> None:
         raise RefusedError(400, "The request names no session.")
     folder = Path(app.uploaded_file_dir).resolve()
     if not all(uploaded(path, folder) for path in paths(asked)):
-        raise RefusedError(400, "Only an uploaded file can be opened.")
+        sentence = "Only an uploaded file can be opened."
+        raise RefusedProgramError(sentence) if function.api_visibility == "public" else RefusedError(400, sentence)
     for block, value in zip(function.inputs, data, strict=False):
         check_value(getattr(block, "data_model", None), value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from pages.api import api
 from pages.comparison import comparison
 from pages.explore import explore
 from pages.explorer import Explorer
@@ -19,6 +20,7 @@ def site(explorer: Explorer) -> gr.Blocks:
                 explore(explorer, demo)
             with gr.Tab("Accuracy vs locations", id="comparison"):
                 comparison(explorer.shelf.cards)
+        api(explorer)
     return demo
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from gradio_client import Client
 from PIL import Image
 
 import tests.support.models as models
@@ -21,6 +22,7 @@ from tools.queue_client import API, Answer, QueueClient, QueueError
 from tools.space_run import Running, running
 
 LARGEST_UPLOAD = 50 * 1024**2
+NAMED = {"traverse", "budget_curve", "contributions"}  # endpoints for programs
 FILE = {"meta": {"_type": "gradio.FileData"}}
 NONSENSE: tuple[Any, ...] = (
     None, True, -1, 1e308, "x", "<script>alert(1)</script>", "x" * 10_000, [], [[[]]], {}, {"a": [1]},
@@ -117,11 +119,32 @@ def test_errors_are_not_shown_and_uploads_are_limited(visitor: QueueClient) -> N
     assert config["analytics_enabled"] is False
 
 
-def test_no_function_is_offered_as_an_interface(app: Running, visitor: QueueClient) -> None:
+def test_only_the_named_endpoints_are_offered_as_an_interface(app: Running, visitor: QueueClient) -> None:
     assert visitor.functions("*")
     assert {function["api_visibility"] for function in visitor.functions("*")} == {"private"}
+    public = {function["api_name"] for function in every_function(visitor) if function["api_visibility"] == "public"}
+    assert public == NAMED
     for every in ("", "?all_endpoints=true"):
-        assert asked(app, f"{API}/info{every}").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
+        offered = asked(app, f"{API}/info{every}").json()
+        assert set(offered["named_endpoints"]) == {f"/{name}" for name in NAMED}
+        assert offered["unnamed_endpoints"] == {}
+
+
+def test_a_function_of_the_page_is_refused_to_programs_that_call_it_by_name(app: Running) -> None:
+    program = Client(app.address, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
+    private = [f for f in program.config["dependencies"] if f["api_visibility"] == "private"]
+    assert private
+    for function in private:
+        with pytest.raises(ValueError, match="Cannot find a function"):
+            program.predict(api_name=f"/{function['api_name']}")
+        with pytest.raises(ValueError, match="Invalid function index"):
+            program.predict(fn_index=function["id"])
+    program.close()
+
+
+def every_function(visitor: QueueClient) -> list[dict[str, Any]]:
+    """Those of the page and the named endpoints."""
+    return [function for function in visitor.config["dependencies"] if function["backend_fn"]]
 
 
 def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(app: Running, visitor: QueueClient) -> None:
@@ -138,7 +161,7 @@ def large_files(app: Running) -> set[Path]:
 
 def test_nonsense_gets_a_sentence_or_nothing_and_the_page_goes_on(app: Running, visitor: QueueClient) -> None:
     landed = scene(visitor.happens("load")[0])
-    for function in visitor.functions("*"):
+    for function in every_function(visitor):
         for value in NONSENSE:
             said = answer_to(visitor, function, [value] * len(function["inputs"]), value)
             assert internals(said.replace(repr(value), "")) == [], (function["api_name"], value)
@@ -236,17 +259,17 @@ def test_what_the_page_does_not_use_is_not_there(app: Running, method: str, path
 
 
 def test_the_server_fetches_no_address_for_anybody(visitor: QueueClient) -> None:
-    for function in visitor.functions("*"):
+    for function in every_function(visitor):
         for address in ("https://example.com/x.png", "http://127.0.0.1:9/x.png", "//example.com/x", "ftp://x/y"):
             data = [{"path": address, **FILE}] * len(function["inputs"])
-            with pytest.raises(QueueError, match="400: Only an uploaded file can be opened"):
+            with pytest.raises(QueueError, match=r"(400|422): .*Only an uploaded file can be opened"):
                 visitor.call(function["id"], data)
-            with pytest.raises(QueueError, match="400: Only an uploaded file can be opened"):
+            with pytest.raises(QueueError, match=r"(400|422): .*Only an uploaded file can be opened"):
                 visitor.call(function["id"], event_data={"deep": [{"path": address}]})
 
 
 def test_no_function_is_called_around_the_queue(app: Running, visitor: QueueClient) -> None:
-    for function in visitor.functions("*"):
+    for function in every_function(visitor):
         data = [visitor.values[number] for number in function["inputs"]]
         body = {"data": data, "fn_index": function["id"], "session_hash": visitor.session}
         other = "run/predict" if function["queue"] else "queue/join"

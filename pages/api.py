@@ -1,0 +1,101 @@
+"""Named endpoints for programs: the questions of the page, asked with `gradio_client`.
+
+They take the same uploads, budgets and checkpoints as the page and refuse the rest in one sentence. Gradio checks no
+argument of theirs: whatever a program sends arrives here as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import gradio as gr
+from gradio.events import api as endpoint
+from gradio.utils import get_upload_folder
+
+import tnet_core as tn
+from pages.explorer import Explorer
+from pages.gate import uploaded
+from tnet_core.budget import check_budget
+from viz import answers
+from viz.budgets import MOST_LOOKS, largest, looks_of
+
+AT_ONCE = 2  # calls that are answered at the same time; visitors of the page do not wait for them
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Budget = list[int] | int | None
+
+
+def api(explorer: Explorer) -> None:
+    """Builds the endpoints in the current context."""
+
+    def traverse(image: gr.FileData, checkpoint: str | None = None, budget: Budget = None) -> dict[str, Any]:
+        """Where the network looks, what it decides and what that costs, and the whole trace."""
+        return answers.summary(looks(image, checkpoint, budget))
+
+    def budget_curve(image: gr.FileData, checkpoint: str | None = None) -> list[dict[str, Any]]:
+        """Prediction, probability and FLOPs at every budget the page offers, from one traversal."""
+        spec = offered(explorer, checkpoint)
+        return answers.budget_curve(looks(image, spec, list(largest(explorer.shelf.open(spec).config))))
+
+    def contributions(
+        image: gr.FileData,
+        checkpoint: str | None = None,
+        cls: str | int | None = None,
+        versus: str | int | None = None,
+        budget: Budget = None,
+    ) -> dict[str, Any]:
+        """Exact signed share of every look in the logit of a class (the predicted one), or in its lead over another."""
+        trace = looks(image, checkpoint, budget)
+        target = trace.prediction if cls is None else answers.class_of(trace, cls)
+        return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
+
+    def looks(image: Any, checkpoint: Any, budget: Any) -> tn.Trace:
+        spec = offered(explorer, checkpoint)
+        wanted = bounded(explorer.shelf.open(spec).config, budget)
+        source, _ = explorer.picture(spec, given_file(image, "The image"))
+        return explorer.looks(spec, source, budget=wanted)
+
+    for function in (traverse, budget_curve, contributions):
+        endpoint(told(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
+
+
+def told(function: Callable[P, R]) -> Callable[P, R]:
+    """With the sentence of an error as the answer."""
+
+    @wraps(function)
+    def answered(*values: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*values, **named)
+        except tn.TNetError as error:
+            raise gr.Error(str(error), print_exception=False) from None
+
+    return answered
+
+
+def offered(explorer: Explorer, checkpoint: Any) -> str:
+    """A checkpoint of the page; without one, the one it opens with."""
+    if checkpoint is None:
+        return explorer.landing
+    if not isinstance(checkpoint, str):
+        raise tn.TNetError("A checkpoint is named by its id.")
+    return explorer.shelf.choice(checkpoint).spec
+
+
+def bounded(config: tn.TNetConfig, budget: Any) -> tuple[int, ...]:
+    """A budget that the page could show; None is that of training."""
+    wanted, most = check_budget(config, budget, None), max(MOST_LOOKS, looks_of(largest(config)))
+    if looks_of(wanted) > most:
+        raise tn.TNetError(f"A budget of {looks_of(wanted)} looks is too large here; at most {most} are taken.")
+    return wanted
+
+
+def given_file(value: Any, what: str) -> str:
+    """Where an upload lies."""
+    path = value.get("path") if isinstance(value, dict) else None
+    if not uploaded(path, Path(get_upload_folder()).resolve()):
+        raise tn.TNetError(f"{what} must be an uploaded file: give handle_file(PATH) of gradio_client.")
+    return str(path)

@@ -1,0 +1,136 @@
+"""The named endpoints as a program uses them: through `gradio_client`, against the page behind its gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError, ValidationError
+from PIL import Image
+
+import tnet_core as tn
+from pages.explorer import Explorer
+from tests.support.checkpoints import NAMES, save_birds
+from tests.support.models import TINY_3L, picture, tiny
+from tests.support.served_site import served
+from tnet_core.checkpoints import Registry
+from tnet_core.checkpoints.registry_offer import Shelf
+from viz.budgets import largest
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two checkpoints, a picture and a file that is none."""
+    folder = tmp_path_factory.mktemp("api")
+    save_birds(folder / "birds")
+    tn.save(tiny(TINY_3L), folder / "deep")
+    Image.fromarray(picture(90, 120, seed=3)).save(folder / "wren.png")
+    (folder / "note.txt").write_text("no picture")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(place: Path) -> Iterator[Client]:
+    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    for name in ("deep", "birds"):  # the last one is opened first
+        shelf.add(str(place / name), on_notice=lambda _: None)
+    with served(Explorer(shelf)) as address:
+        yield Client(address, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
+
+
+@pytest.fixture(scope="module")
+def birds(place: Path) -> tn.TNet:
+    return tn.load(str(place / "birds"), device="cpu")
+
+
+def test_traverse_tells_what_the_core_computes(client: Client, place: Path, birds: tn.TNet) -> None:
+    image = place / "wren.png"
+    for budget, given in (((3,), None), ((2,), 2), ((0,), [0])):
+        answer = client.predict(handle_file(image), budget=given, api_name="/traverse")
+        expected = tn.traverse(birds, image, budget=budget)
+        assert answer["prediction"] == NAMES[expected.prediction]
+        chances = expected.probabilities()
+        assert answer["probabilities"] == pytest.approx({name: chances[i] for i, name in enumerate(NAMES)}, abs=1e-6)
+        assert answer["weights"] == pytest.approx(expected.weights().tolist(), abs=1e-6)
+        assert answer["cost"]["flops"] == expected.cost().flops
+        assert answer["cost"]["coverage"] == {"2": expected.coverage()[2]}
+        read = tn.Trace.from_json(json.dumps(answer["trace"]))
+        assert [look.index for look in read.locations] == [look.index for look in expected.locations]
+        assert read.logits() == pytest.approx(expected.logits(), abs=1e-5)
+        assert read.image.sha256 == expected.image.sha256
+
+
+def test_the_budget_curve_has_every_budget_of_the_page(client: Client, place: Path) -> None:
+    deep = tn.load(str(place / "deep"), device="cpu")
+    expected = tn.traverse(deep, place / "wren.png", budget=largest(deep.config))
+    rows = client.predict(handle_file(place / "wren.png"), str(place / "deep"), api_name="/budget_curve")
+    assert [tuple(row["budget"]) for row in rows] == list(expected.budgets())
+    for row in rows:
+        chances = expected.probabilities(budget=row["budget"])
+        assert row["prediction"] == expected.class_name(int(chances.argmax()))
+        assert row["probability"] == pytest.approx(chances.max(), abs=1e-6)
+        assert row["looks"] == len(expected.select(budget=row["budget"]))
+        assert row["flops"] == expected.cost(budget=row["budget"]).flops
+
+
+def test_contributions_are_exact_shares(client: Client, place: Path, birds: tn.TNet) -> None:
+    image, expected = handle_file(place / "wren.png"), tn.traverse(birds, place / "wren.png", budget=(2,))
+    asked: list[tuple[Any, Any]] = [(None, None), (1, None), ("Great Tit", "wren")]
+    for cls, versus in asked:
+        answer = client.predict(image, None, cls, versus, 2, api_name="/contributions")
+        target = expected.prediction if cls is None else {1: 1, "Great Tit": 2}[cls]
+        shares = expected.contributions(target, None if versus is None else 0)
+        assert (answer["class"], answer["versus"]) == (NAMES[target], versus)
+        assert [share["share"] for share in answer["shares"]] == pytest.approx(shares.values.tolist(), abs=1e-6)
+        assert [share["look"] for share in answer["shares"]] == [None, 0, 1]
+        assert answer["shares"][2]["box"] == pytest.approx(expected.locations[1].box)
+        assert sum(share["share"] for share in answer["shares"]) + answer["bias"] == pytest.approx(answer["total"])
+        assert answer["total"] == pytest.approx(shares.total, abs=1e-5)
+
+
+def test_wrong_arguments_get_one_sentence(client: Client, place: Path) -> None:
+    image = handle_file(place / "wren.png")
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        ((image, "nowhere"), "The checkpoint 'nowhere' is not offered here; "),
+        ((image, str(place / "birds" / "..")), "' is not offered here; "),
+        ((image, 3), "A checkpoint is named by its id."),
+        ((image, None, 10), "A budget of 10 looks is not possible: a 3x3 grid has 9 cells (0…9)."),
+        ((image, None, [1, 1]), "A budget of 2 entries does not fit 2 levels"),
+        ((image, None, "1"), "A budget must be a list of whole numbers, not '1'."),
+        ((image, None, {"a": 1}), "A budget"),
+        ((image, str(place / "deep"), [9, 9]), "A budget of 90 looks is too large here; at most 40 are taken."),
+        ((handle_file(place / "note.txt"),), "'note.txt' is not an image in a format we read"),
+        (("wren.png",), "The image must be an uploaded file: give handle_file(PATH) of gradio_client."),
+        ((None,), "The image must be an uploaded file"),
+    ]
+    for arguments, sentence in wrong:
+        with pytest.raises(AppError) as raised:
+            client.predict(*arguments, api_name="/traverse")
+        assert sentence in str(raised.value) and "\n" not in str(raised.value), arguments
+    for cls in ("pelican", 3, -1, [], 1.5):
+        with pytest.raises(AppError, match="class"):
+            client.predict(image, cls=cls, api_name="/contributions")
+
+
+def test_no_address_and_no_file_of_the_server_is_opened(client: Client, place: Path) -> None:
+    for address in ("http://127.0.0.1:9/x.png", "https://example.com/x.png"):
+        with pytest.raises(ValidationError, match="Only an uploaded file can be opened"):
+            client.predict(handle_file(address), api_name="/traverse")
+        raw = {"path": str(place / "wren.png"), "url": address}  # without its mark the client sends it as it is
+        with pytest.raises(ValidationError, match="Only an uploaded file can be opened"):
+            client.predict(raw, api_name="/traverse")
+
+
+def test_functions_of_the_page_cannot_be_called_by_name(client: Client) -> None:
+    named = [found["api_name"] for found in client.config["dependencies"] if found["api_visibility"] == "private"]
+    assert "on_load" in named
+    for name in named:
+        with pytest.raises(ValueError, match="Cannot find a function"):
+            client.predict(api_name=f"/{name}")
+    offered = client.view_api(return_format="dict", print_info=False)
+    assert set(offered["named_endpoints"]) == {"/traverse", "/budget_curve", "/contributions"}
+    assert offered["unnamed_endpoints"] == {}

@@ -1,0 +1,71 @@
+"""What a program is told about a traversal: plain values at full precision, ready for JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tnet_core import Trace
+from viz.names import labelled
+
+TOP = 5  # classes whose probability is told
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """The decision, what it rests on and what it cost, and the whole trace as `Trace.from_json` reads it.
+
+    `weights` begins with the thumbnail; the looks themselves are `trace["locations"]`, in the same order.
+    """
+    probabilities = trace.probabilities()
+    best, cost = np.argsort(-probabilities, kind="stable")[:TOP], trace.cost()
+    return {
+        "prediction": trace.class_name(trace.prediction),
+        "probabilities": {trace.class_name(int(cls)): float(probabilities[cls]) for cls in best},
+        "weights": [float(weight) for weight in trace.weights()],
+        "cost": asdict(cost) | {"coverage": {str(level): share for level, share in cost.coverage.items()}},
+        "trace": json.loads(trace.to_json()),
+    }
+
+
+def budget_curve(trace: Trace) -> list[dict[str, Any]]:
+    """What every budget up to the trace's own would have said, smallest first."""
+    rows = []
+    for budget in trace.budgets():
+        probabilities = trace.probabilities(budget=budget)
+        best = int(probabilities.argmax())
+        rows.append(
+            {
+                "budget": list(budget),
+                "looks": len(trace.select(budget=budget)),
+                "prediction": trace.class_name(best),
+                "probability": float(probabilities[best]),
+                "flops": trace.cost(budget=budget).flops,
+            }
+        )
+    return rows
+
+
+def contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str, Any]:
+    """Exact signed shares of a logit, or of the lead of one class over another; with the bias they add up to it."""
+    found, weights = trace.contributions(cls, versus), trace.weights()
+    shares = [
+        {"look": look, "box": None if look is None else list(trace.locations[look].box)}
+        | {"weight": float(weight), "share": float(value)}
+        for look, weight, value in zip(found.looks, weights, found.values, strict=True)
+    ]
+    return {
+        "class": trace.class_name(cls),
+        "versus": None if versus is None else trace.class_name(versus),
+        "shares": shares,  # `look` is a place in the trace's locations, None the thumbnail
+        "bias": found.bias,
+        "total": found.total,
+    }
+
+
+def class_of(trace: Trace, cls: Any) -> int:
+    """A class by its number, its name, or its readable name."""
+    found = labelled(trace.class_names, cls) if isinstance(cls, str) and cls not in trace.class_names else None
+    return trace.class_index(cls) if found is None else found
