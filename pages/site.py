@@ -5,10 +5,12 @@ from __future__ import annotations
 import gradio as gr
 
 from pages.api import api
+from pages.compare import compare
 from pages.comparison import comparison
 from pages.explore import explore
 from pages.explorer import Explorer
 from viz import bring, fragments, stage, style
+from viz import compare as compared
 
 
 def site(explorer: Explorer) -> gr.Blocks:
@@ -17,7 +19,9 @@ def site(explorer: Explorer) -> gr.Blocks:
         gr.HTML(fragments.MASTHEAD, apply_default_css=False)
         with gr.Tabs(elem_id="tabs"):
             with gr.Tab("Explore", id="explore"):
-                explore(explorer, demo)
+                explored = explore(explorer, demo)
+            with gr.Tab("Compare", id="compare"):
+                compare(explorer, explored)
             with gr.Tab("Accuracy vs locations", id="comparison"):
                 comparison(explorer.shelf.cards)
         api(explorer)
@@ -26,7 +30,7 @@ def site(explorer: Explorer) -> gr.Blocks:
 
 def head() -> str:
     """Style and code of the page, for the document's head."""
-    return style.head() + bring.head() + stage.head()
+    return style.head() + bring.head() + stage.head() + compared.head()
 
 
 def theme() -> gr.themes.Base:

@@ -1,0 +1,58 @@
+"""The tab 'Compare': wiring only. What is asked is checked and answered in `pages.pairs`, drawn in `viz.compare`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio as gr
+from gradio.context import get_render_context
+
+import tnet_core as tn
+from pages.explore import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored, data_of, turn
+from pages.explorer import Explorer, Session
+from pages.pairs import Pairs
+from viz import compare as shown
+
+
+def compare(explorer: Explorer, explored: Explored) -> None:
+    """The content of the tab, inside the current context. Nothing is computed until it is opened."""
+    pairs = Pairs(explorer)
+    plain: dict[str, Any] = {"apply_default_css": False}
+    tab = get_render_context()
+    brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
+    upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
+    view = gr.HTML("", html_template=shown.template(), js_on_load=shown.on_load(), **plain, elem_id="compare")
+
+    def problem(error: tn.TNetError, asked: Any = None) -> str:
+        number = {"ask": asked} if type(asked) is int else {}
+        return turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
+
+    def on_open(session: Session | None, brought: str | None) -> str:
+        try:
+            return turn(pairs.offer(session, brought))
+        except tn.TNetError as error:
+            return problem(error)
+
+    def on_ask(
+        session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
+    ) -> str:
+        asked = data_of(event)
+        try:
+            return turn(pairs.pair(session, brought, asked, lambda doing: progress(0.5, desc=doing)))
+        except tn.TNetError as error:
+            return problem(error, asked.get("ask"))
+
+    def on_upload(file: str) -> list[Any]:
+        try:
+            title = pairs.bring(file)
+        except tn.TNetError as error:
+            return [gr.skip(), problem(error)]
+        return [str(file), turn(json.dumps({"kind": "brought", "title": title}))]
+
+    run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
+    view.ask(on_ask, [explored.session, brought], [view], show_progress="minimal", trigger_mode="multiple", **run)
+    upload.upload(on_upload, [upload], [brought, view], show_progress="minimal", show_progress_on=[view], **run)
+    if isinstance(tab, gr.Tab):
+        tab.select(on_open, [explored.session, brought], [view], show_progress="hidden",
+                   trigger_mode="always_last", **run)  # fmt: skip

@@ -1,0 +1,146 @@
+// Puts the tab together: the offer of the server, what was chosen from it, and the pair that was answered.
+
+const PATIENCE_MS = 180000;
+
+function mount(element, host) {
+  const root = element.querySelector(".tnd"), choices = openChoices();
+  let offer = null, state = null, number = 0, waiting = null, asked = "";
+
+  function ask() {
+    const wish = { mode: choices.mode, scene: offer.scene, a: wished(choices, offer, "a"), b: wished(choices, offer, "b") };
+    drawChoices(root, choices, offer);
+    asked = JSON.stringify(wish);
+    say("");
+    wait("Looking at both sides…");
+    host.ask({ ...wish, ask: ++number });
+  }
+
+  function wait(text) {
+    clearTimeout(waiting);
+    const line = root.querySelector(".tnd-busy");
+    line.hidden = !text;
+    line.querySelector("span").textContent = text;
+    root.toggleAttribute("aria-busy", Boolean(text));
+    if (text) waiting = setTimeout(() => { wait(""); say("No answer came: choose again."); }, PATIENCE_MS);
+  }
+
+  function say(sentence) {
+    const line = root.querySelector(".tn-sentence");
+    line.textContent = sentence;
+    line.hidden = !sentence;
+  }
+
+  function receive() {
+    const text = host.value();
+    if (!text) return;
+    const answer = JSON.parse(text);
+    if (answer.kind === "offer") meet(answer);
+    else if (answer.kind === "brought" && offer) { offer.brought = answer.title; choices.mode = "pictures"; choices.pictures.b = "brought"; ask(); }
+    else if (answer.kind === "pair" && answer.ask === number) { wait(""); show(openPair(answer)); }
+    else if (answer.kind === "problem" && (answer.ask === undefined || answer.ask === number)) { wait(""); say(answer.sentence); }
+  }
+
+  // The tab was opened. What is shown stays unless Explore shows something else by now.
+  function meet(told) {
+    const other = !offer || offer.scene !== told.scene || offer.checkpoint !== told.checkpoint;
+    const brought = offer?.brought;
+    offer = told;
+    if (other) follow(choices, offer);
+    for (const side of SIDES) if (choices.policies[side].policy === "hand" && !handMade(offer)) choices.policies[side].policy = "learned";
+    if (choices.pictures.b === "brought" && brought && !offer.brought) choices.pictures.b = "current";
+    drawChoices(root, choices, offer);
+    const wish = { mode: choices.mode, scene: offer.scene, a: wished(choices, offer, "a"), b: wished(choices, offer, "b") };
+    if (JSON.stringify(wish) !== asked) ask();
+  }
+
+  function show(pair) {
+    const before = state, same = before && before.pair.most.length === pair.most.length;
+    const budget = pair.most.map((most, level) => Math.min(most, same ? before.budget[level] : pair.shown[level]));
+    // Looks chosen by hand all count, and as many of the other side.
+    const chosen = SIDES.filter(side => pair.mode === "policies" && ["own", "hand"].includes(choices.policies[side].policy)).map(side => pair[side].most[0]);
+    if (Math.max(0, ...chosen)) budget[0] = Math.max(...chosen);
+    state = { pair, budget, cls: "a", tint: before?.tint ?? true, width: before?.width ?? 500, wide: before?.wide ?? 500 };
+    const held = document.activeElement?.closest?.(".tnd-mine [data-cell]");
+    const focus = held && root.contains(held) ? [held.closest(".tnd-column").dataset.side, held.dataset.cell] : null;
+    root.dataset.shown = pair.mode;
+    root.querySelector(".tnd-constant").textContent = pair.constant;
+    for (const side of SIDES) buildColumn(root, side, pair, ownCells(choices, side));
+    buildSliders();
+    root.querySelector("[data-choose=class]").innerHTML = FIRST_CLASSES;
+    measure();
+    draw();
+    if (focus) root.querySelector(`.tnd-column[data-side="${focus[0]}"] [data-cell="${focus[1]}"]`)?.focus();
+  }
+
+  function buildSliders() {
+    const names = state.pair.most.length > 1 ? ["Looks at the picture", "Looks inside each of them", "And inside each of those"] : ["Looks that count"];
+    root.querySelector(".tnd-sliders").innerHTML = state.pair.most.map((most, level) =>
+      `<label><span>${names[Math.min(level, 2)]}</span><input type="range" min="0" max="${most}" step="1" data-level="${level}"${most ? "" : " disabled"}><output></output></label>`).join("") +
+      `<label class="tn-spot"><input type="checkbox"${state.tint ? " checked" : ""}> tint cells</label>`;
+  }
+
+  function drawSliders() {
+    for (const input of root.querySelectorAll(".tnd-sliders [data-level]")) {
+      const level = Number(input.dataset.level), most = state.pair.most[level];
+      input.value = state.budget[level];
+      input.style.setProperty("--at", most ? `${100 * state.budget[level] / most}%` : "0%");
+      input.parentElement.querySelector("output").textContent = `${state.budget[level]} / ${most}`;
+    }
+  }
+
+  function draw() {
+    if (!state) return;
+    const view = viewOf(state);
+    for (const side of SIDES) { drawColumn(root, side, view); drawSideDecision(root, side, view); }
+    drawAlike(root, view);
+    drawDifference(root, view);
+    drawSliders();
+  }
+
+  // Widths of the drawings, in pixels: asking for them while drawing would lay out the page.
+  function measure() {
+    state.width = root.querySelector(".tnd-decision").clientWidth || state.width;
+    state.wide = root.querySelector(".tnd-alike").clientWidth || state.wide;
+  }
+
+  function toggleCell(side, index) {
+    const { cells } = choices.policies[side];
+    choices.policies[side].cells = cells.includes(index) ? cells.filter(other => other !== index) : [...cells, index];
+    ask();
+  }
+
+  root.addEventListener("submit", event => event.preventDefault());
+  root.addEventListener("change", event => {
+    const { target } = event, side = target.closest(".tnd-side")?.dataset.side;
+    if (target.name === "tnd-mode") { choices.mode = target.value; ask(); }
+    else if (side && target.matches("select")) { choose(choices, side, target.value); ask(); }
+    else if (side && target.matches(".tnd-seed input")) { choices.policies[side].seed = target.value === "" ? null : Number(target.value); ask(); }
+    else if (target.matches(".tn-spot input") && state) { state.tint = target.checked; draw(); }
+    else if (target.matches("[data-choose=class]") && state) { state.cls = /^\d+$/.test(target.value) ? Number(target.value) : target.value; draw(); }
+  });
+  root.addEventListener("input", event => {
+    if (!event.target.matches(".tnd-sliders [data-level]") || !state) return;
+    state.budget[Number(event.target.dataset.level)] = Number(event.target.value);
+    draw();
+  });
+  root.addEventListener("click", event => {
+    const cell = event.target.closest(".tnd-mine [data-cell]"), clear = event.target.closest(".tnd-clear");
+    if (cell) toggleCell(cell.closest(".tnd-column").dataset.side, Number(cell.dataset.cell));
+    else if (clear) { choices.policies[clear.closest(".tnd-side").dataset.side].cells = []; ask(); }
+    else if (event.target.closest(".tnd-upload")) document.querySelector("#compare-upload input[type=file]")?.click();
+  });
+  root.addEventListener("focusin", event => {
+    markLooks(root, event.target);
+    if (event.target.matches("[data-choose=class]") && state) fillClasses(event.target, viewOf(state));
+  });
+  root.addEventListener("pointerover", event => markLooks(root, event.target));
+  for (const kind of ["pointerleave", "focusout"]) root.addEventListener(kind, () => markLooks(root, null));
+  new ResizeObserver(() => {
+    if (!state || root.offsetParent === null) return;
+    const before = [state.width, state.wide].join();
+    measure();
+    if ([state.width, state.wide].join() !== before) draw();
+  }).observe(root);
+  host.watch("value", receive);
+  receive();
+}
