@@ -1,0 +1,26 @@
+"""The tab's headings and its one-line messages, as escaped HTML."""
+
+from __future__ import annotations
+
+import html
+
+
+def intro() -> str:
+    return (
+        '<div class="tna-title"><h2>Audit of a checkpoint</h2><p>Do looks follow content or the centre? What would '
+        "simpler looks cost? Read from the checkpoint's evaluation; nothing is run. "
+        '<a href="#audit-picture">Faithfulness of the current picture</a> is below.</p></div>'
+    )
+
+
+def faithfulness() -> str:
+    return (
+        '<div class="tna-title"><h2>Faithfulness of the current picture</h2><p>The picture and the checkpoint that are '
+        "open in Explore. Everything is recomputed from the features of the looks: the backbone does not run, and only "
+        "the random orders are a (seeded) sample.</p></div>"
+    )
+
+
+def problem(sentence: str) -> str:
+    """What went wrong; what is below stays."""
+    return f'<p class="tn-problem" role="alert">{html.escape(sentence)} What is shown below is unchanged.</p>'

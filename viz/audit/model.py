@@ -1,0 +1,121 @@
+"""What an audit shows: well-formed numbers, None or nothing where a file has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Budget = tuple[int, ...]
+Cells = tuple[float, ...]  # one number per cell, row by row
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and, where it was stated, its interval."""
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves no doubt about the sign."""
+        return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the policy looks in some images."""
+
+    images: int
+    taken: Mapping[int, Cells]  # number of looks -> images in which each cell is among these
+    lift: Cells | None  # mean location probability over uniform
+
+    @property
+    def entropy(self) -> float | None:
+        """Of the first look, as a share of the largest possible: 0 always one cell, 1 all cells alike."""
+        return None if 1 not in self.taken else spread(self.taken[1])
+
+
+@dataclass(frozen=True)
+class OfClass:
+    """One class."""
+
+    name: str  # to be escaped
+    where: Where
+    top1: float | None  # with the trained budget
+    thumbnail: float | None  # top-1 without a look
+    centre_bias: float | None  # of the first look
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    grid: int  # cells in a row
+    where: Where  # all images
+    classes: tuple[OfClass, ...]
+    more_classes: int  # that are not shown
+    centre_bias: Mapping[int, float]  # number of looks -> score
+    at_centre: float | None  # share of first looks
+    at_favourite: float | None  # … at the cell that is most probable on average
+    entropy: float | None
+
+
+@dataclass(frozen=True)
+class AtBudget:
+    """How the policies do with one budget."""
+
+    budget: Budget
+    top1: Mapping[str, float]  # by policy
+    lost: Mapping[str, Estimate]  # top-1 of the learned policy minus that of the named one
+    gap: Estimate | None  # top-1 of the oracle minus that of the learned policy
+    closed: Estimate | None  # share of the way from the centre to the oracle
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Images by how much their location probabilities are those of the mean."""
+
+    most: tuple[tuple[str, float], ...]  # name, to be escaped, and correlation
+    least: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Whether first looks follow content that was moved in one way, or in all."""
+
+    about: str  # to be escaped
+    images: int | None
+    score: Estimate  # 1 follows content, -1 stays in position
+    followed: Estimate | None = None  # share of first looks that went along …
+    stayed: Estimate | None = None  # … and that are where they were
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is known about one checkpoint; nothing of it needs the model."""
+
+    title: str
+    where: str  # data set, split and size
+    plain: bool = False  # takes no looks
+    agreement: bool = False  # labels are the backbone's own answers
+    confidence: float | None = None  # of all intervals
+    trained: Budget = ()
+    heat: HeatMap | None = None
+    budgets: tuple[AtBudget, ...] = ()  # with at least one look
+    left_out: Mapping[str, str] = field(default_factory=dict)  # policy -> why it was not tried
+    typical: Typical | None = None
+    moves: tuple[Moved, ...] = ()  # all together first
+
+    @property
+    def measure(self) -> str:
+        """What top-1 counts here."""
+        return "agreement" if self.agreement else "accuracy"
+
+
+def spread(counts: Cells) -> float | None:
+    """Entropy of how counts fall, as a share of the largest possible."""
+    total = sum(counts)
+    if total <= 0 or len(counts) < 2:
+        return None
+    shares = [count / total for count in counts if count > 0]
+    return max(0.0, -sum(share * math.log(share) for share in shares) / math.log(len(counts)))
