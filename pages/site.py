@@ -5,6 +5,7 @@ from __future__ import annotations
 import gradio as gr
 
 from pages.api import api
+from pages.audit import audit
 from pages.compare import compare
 from pages.comparison import comparison
 from pages.explore import explore
@@ -22,6 +23,8 @@ def site(explorer: Explorer) -> gr.Blocks:
                 explored = explore(explorer, demo)
             with gr.Tab("Compare", id="compare"):
                 compare(explorer, explored)
+            with gr.Tab("Audit", id="audit"):
+                audit(explorer, explored, explorer.shelf.cards)
             with gr.Tab("Accuracy vs locations", id="comparison"):
                 comparison(explorer.shelf.cards)
         api(explorer)

@@ -46,7 +46,7 @@ def axis(**changes: Any) -> dict[str, Any]:
     return plain | changes
 
 
-_SHEETS = ("page.css", "comparison/comparison.css", "compare/compare.css")  # in this folder
+_SHEETS = ("page.css", "comparison/comparison.css", "compare/compare.css", "audit/audit.css")  # in this folder
 
 
 def head() -> str:

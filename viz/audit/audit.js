@@ -99,7 +99,7 @@ function audit(element, watch) {
       const field = find("[data-map-class]");
       field.value = button.closest("tr").dataset.name;
       choose(field.value);
-      find(".tna-where").scrollIntoView({ block: "start" });
+      find("[data-panel=where]").scrollIntoView({ block: "start" });
       field.focus({ preventScroll: true });
     }
   });

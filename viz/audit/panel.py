@@ -11,7 +11,7 @@ from viz.numbers import short, signed
 def panel(name: str, title: str, caption: str, body: str) -> str:
     """Title and caption are plain text, the body is HTML."""
     head = f'<div class="tna-head"><h2 id="tna-{name}">{html.escape(title)}</h2><p>{html.escape(caption)}</p></div>'
-    return f'<section class="tna-panel tna-{name}" aria-labelledby="tna-{name}">{head}{body}</section>'
+    return f'<section class="tna-panel" data-panel="{name}" aria-labelledby="tna-{name}">{head}{body}</section>'
 
 
 def missing(sentence: str) -> str:
