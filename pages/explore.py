@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 import tnet_core as tn
+from pages.arrival import address, arrive
 from pages.explorer import Explorer, Session, Where
+from pages.export import export
+from pages.turns import Turns
 from viz import bring, fragments, stage
 from viz.furniture import Furniture
 from viz.gallery import gallery
@@ -42,6 +45,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     plain: dict[str, Any] = {"apply_default_css": False}
     opened = gr.State(spec)
     session = gr.State(time_to_live=SESSION_SECONDS)
+    turns = gr.State(Turns())
     with gr.Row(elem_id="source"):
         chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="chooser", **first.chooser)
         about = gr.HTML(**first.card, **plain, elem_id="card")
@@ -58,80 +62,112 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
 
     chosen = [session, view, shelf, problem]
     furnished = [chooser, about, notice, invited, more]
+    nothing, still = [gr.skip()] * len(chosen), [gr.skip()] * (1 + len(furnished))  # what stays as it is
 
-    def show(spec: str, where: Where) -> list[Any]:
-        made, sent = explorer.open(spec, where)
+    def shown(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
-        return [made, turn(sent), gallery(explorer.pictures(spec), selected), ""]
+        sent = turn(sent, link=address(explorer, spec, where), **extra)
+        return [made, sent, gallery(explorer.pictures(spec), selected), fragments.warning(sentence)]
 
     def unchanged(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
 
-    def attempt(spec: str, where: Where) -> list[Any]:
+    def attempt(turns: Turns, spec: str, where: Where) -> list[Any]:
+        """A picture under the checkpoint the page was at; nothing, if the page went elsewhere meanwhile."""
+        wish = turns.picture(spec)
         try:
-            return show(spec, where)
+            made, sent = explorer.open(spec, where)
         except tn.TNetError as error:
-            return unchanged(error)
+            return unchanged(error) if turns.refuse(wish, spec) else nothing
+        return shown(spec, where, made, sent) if turns.grant(wish, made.scene, where) else nothing
 
-    def on_load(spec: str) -> list[Any]:
-        return attempt(spec, 0)
-
-    def on_example(spec: str, event: gr.EventData) -> list[Any]:
-        number = data_of(event).get("example")
-        return attempt(spec, number if type(number) is int else -1)
-
-    def on_upload(spec: str, file: str) -> list[Any]:
-        return attempt(spec, str(file))
-
-    def on_checkpoint(wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS) -> list[Any]:
-        progress(0, desc="Opening the checkpoint")
+    def on_load(turns: Turns, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
+        wish = turns.checkpoint(explorer.landing)
         try:
-            explorer.shelf.choice(wanted if isinstance(wanted, str) else "")
+            found = arrive(explorer, parameters(request), lambda what: progress(0, desc=what))
+        except tn.TNetError as error:
+            return [*still, *unchanged(error)]
+        if not turns.grant(wish, found.session.scene, found.where, found.spec):
+            return [*still, *nothing]
+        changes = [found.spec, *parts(found.furniture)] if found.furniture is not None else still
+        return [
+            *changes,
+            *shown(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
+        ]
+
+    def on_example(turns: Turns, spec: str, event: gr.EventData) -> list[Any]:
+        number = data_of(event).get("example")
+        return attempt(turns, spec, number if type(number) is int else -1)
+
+    def on_upload(turns: Turns, spec: str, file: str) -> list[Any]:
+        return attempt(turns, spec, str(file))
+
+    def on_checkpoint(
+        turns: Turns, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
+    ) -> list[Any]:
+        progress(0, desc="Opening the checkpoint")
+        wanted = wanted if isinstance(wanted, str) else ""
+        wish = turns.checkpoint(wanted)
+        try:
+            explorer.shelf.choice(wanted)
             new = explorer.furniture(wanted)
             progress(0.5, desc="Looking at the picture")
-            where = None if session is None else session.where
-            result = show(wanted, where if isinstance(where, str) and Path(where).is_file() else 0)
+            kept = None if session is None else session.where
+            where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
+            made, sent = explorer.open(wanted, where)
         except tn.TNetError as error:
-            return [gr.skip(), gr.update(value=spec), *[gr.skip()] * (len(furnished) - 1), *unchanged(error)]
-        return [wanted, *(gr.update(**change) for change in parts(new)), *result]
+            if not turns.refuse(wish, spec):
+                return [*still, *nothing]
+            return [gr.skip(), gr.update(value=spec), *still[2:], *unchanged(error)]
+        if not turns.grant(wish, made.scene, where):
+            return [*still, *nothing]
+        return [wanted, *parts(new), *shown(wanted, where, made, sent)]
 
-    def on_more(spec: str, session: Session | None) -> list[Any]:
+    def on_more(turns: Turns, spec: str) -> list[Any]:
         try:
             explorer.fetch_more(spec)
         except tn.TNetError as error:
-            return [gr.skip(), gr.skip(), fragments.problem(str(error))]
-        selected = session.where if session is not None and isinstance(session.where, int) else None
+            return [gr.skip(), gr.skip(), fragments.problem(str(error)) if turns.wants(spec) else gr.skip()]
+        if not turns.wants(spec):
+            return [gr.skip()] * 3
+        selected = turns.where if isinstance(turns.where, int) else None
         return [gallery(explorer.pictures(spec), selected), gr.update(visible=False), ""]
 
-    def on_steer(session: Session | None, event: gr.EventData) -> list[Any]:
+    def on_steer(turns: Turns, session: Session | None, event: gr.EventData) -> list[Any]:
+        asked = data_of(event)
+        echo = {name: asked[name] for name in ("scene", "ticket") if type(asked.get(name)) is int}
         try:
-            made, sent = explorer.steer(session, data_of(event))
+            made, sent = explorer.steer(session, asked)
+            if session is not None and not turns.steer(session.scene, made.scene):
+                raise tn.TNetError("Something else was asked for meanwhile: choose the cell again.")
         except tn.TNetError as error:
-            return [gr.skip(), turn(json.dumps({"kind": "problem", "sentence": str(error)}))]
-        return [gr.skip() if made is session else made, turn(sent)]
+            return [gr.skip(), turn(json.dumps({"kind": "problem", "sentence": str(error)}), answers=echo)]
+        return [gr.skip() if made is session else made, turn(sent, answers=echo)]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
     run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
-    demo.load(on_load, [opened], chosen, show_progress="hidden", **run)
-    shelf.click(on_example, [opened], chosen, **wait)
-    upload.upload(on_upload, [opened, upload], chosen, **wait)
+    demo.load(on_load, [turns], [opened, *furnished, *chosen], **wait)
+    shelf.click(on_example, [turns, opened], chosen, **wait)
+    upload.upload(on_upload, [turns, opened, upload], chosen, **wait)
     chooser.input(
-        on_checkpoint, [chooser, opened, session], [opened, *furnished, *chosen],
+        on_checkpoint, [turns, chooser, opened, session], [opened, *furnished, *chosen],
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
-    view.steer(on_steer, [session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
-    more.click(on_more, [opened, session], [shelf, more, problem], show_progress="minimal",
+    view.steer(on_steer, [turns, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
+    more.click(on_more, [turns, opened], [shelf, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
+    export(explorer, view, session)
     return Explored(opened, session)
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own
 
 
-def turn(sent: str) -> str:
-    """The same text twice would not reach the page a second time."""
-    return f'{sent[:-1]},"turn":{next(_turns)}}}'
+def turn(sent: str, **extra: Any) -> str:
+    """What the stage is sent, with more fields. The same text twice would not reach the page a second time."""
+    more = json.dumps(extra | {"turn": next(_turns)}, separators=(",", ":"))
+    return f"{sent[:-1]},{more[1:]}"
 
 
 def data_of(event: gr.EventData) -> dict[str, Any]:
@@ -140,6 +176,12 @@ def data_of(event: gr.EventData) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+def parameters(request: gr.Request | None) -> list[tuple[str, str]]:
+    """Of the page's address, those that are given twice included."""
+    found = getattr(request, "query_params", {})
+    return list(found.multi_items() if hasattr(found, "multi_items") else found.items())
+
+
 def parts(shown: Furniture) -> list[Any]:
-    """The fields, in their order, which is that of the page's outputs."""
-    return [getattr(shown, field.name) for field in fields(shown)]
+    """Changes of the components, in the order of the fields, which is that of the page's outputs."""
+    return [gr.update(**getattr(shown, field.name)) for field in fields(shown)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import tnet_core as tn
 from pages.accelerator import on_accelerator
+from pages.link import Cell, planned
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
@@ -26,7 +28,6 @@ MOST_LOOKS = 80  # on one page, those added by hand included
 LEFT_ALONE = "This page was left alone for too long: reload it to go on."
 
 Where = int | str  # number of an example, or the file of an upload
-Cell = tuple[int | None, int]  # a look's position (None: the thumbnail) and a cell of its grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,12 @@ class Explorer:
     def has_more(self, spec: str) -> bool:
         return self.shelf.choice(spec).examples is not None and spec not in self._fetched
 
+    def more_titles(self, spec: str) -> list[str]:
+        """Of the pictures that could be fetched."""
+        examples = self.shelf.choice(spec).examples
+        names = () if examples is None or not self.has_more(spec) else examples.files
+        return [fetched_picture(name, Path(name), "").title for name in names]
+
     def fetch_more(self, spec: str) -> None:
         """Pictures of the Hub data set that the registry names; they stay for everybody."""
         examples = self.shelf.choice(spec).examples
@@ -94,6 +101,16 @@ class Explorer:
                 known = self._examples.get((spec, where)) or self._traversed(Session(spec, where, _NOTHING))
                 self._examples[spec, where] = known
         return known
+
+    def open_by_hand(
+        self, spec: str, where: Where, cells: Sequence[tuple[int, ...]]
+    ) -> tuple[Session, str, tuple[int, ...]]:
+        """As `open`, with looks chosen by hand, each meant by the cells that lead to it, and their positions."""
+        session, sent = self.open(spec, where)
+        plan, added = planned(session.trace, cells, MOST_LOOKS)
+        if added:
+            session, sent = self._traversed(replace(session, added=added), plan)
+        return session, sent, plan
 
     def steer(self, session: Session | None, asked: Any) -> tuple[Session, str]:
         """Looks chosen by hand: `plan` are positions, `add` is one more cell to look at."""
@@ -152,7 +169,8 @@ class Explorer:
         source, plate = self.picture(session.spec, session.where)
         trace = self.looks(session.spec, source, added=session.added)
         scene = next(self._scenes)
-        sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene)
+        about = self.about(session.spec)
+        sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene, about)
         return replace(session, trace=replace(trace, seen=None), scene=scene), sent
 
 

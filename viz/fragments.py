@@ -18,7 +18,12 @@ UNTRAINED = (
 
 def problem(sentence: str) -> str:
     """What went wrong, for a screen reader at once; what is on the page stays."""
-    return f'<p class="tn-problem" role="alert">{html.escape(sentence)} The picture below is unchanged.</p>'
+    return warning(f"{sentence} The picture below is unchanged.")
+
+
+def warning(sentence: str) -> str:
+    """One sentence about something that is not as it was asked for, or nothing."""
+    return f'<p class="tn-problem" role="alert">{html.escape(sentence)}</p>' if sentence else ""
 
 
 def complaints(sentences: Sequence[str]) -> str:

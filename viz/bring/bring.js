@@ -32,8 +32,10 @@ window.TNetBring = (() => {
     const video = dialog.querySelector("video"), sentence = dialog.querySelector("p");
     const close = () => { video.srcObject?.getTracks().forEach(track => track.stop()); video.srcObject = null; dialog.close(); };
     button.hidden = !navigator.mediaDevices?.getUserMedia;
+    const shutter = dialog.querySelector("[data-camera=take]");
     button.addEventListener("click", async () => {
       sentence.hidden = true;
+      shutter.disabled = false;
       dialog.showModal();
       try {
         const stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 1920 } } });
@@ -49,6 +51,7 @@ window.TNetBring = (() => {
       const what = event.target.dataset.camera;
       if (what === "close") close();
       if (what !== "take" || !video.videoWidth) return;
+      shutter.disabled = true; // one click, one picture
       const canvas = document.createElement("canvas");
       [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
       canvas.getContext("2d").drawImage(video, 0, 0);

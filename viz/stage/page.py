@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from viz import report
+
 _HERE = Path(__file__).parent
 # Concatenated in this order inside one function, so that nothing of it is global but `TNetStage`.
 _SCRIPTS = (
     "text", "scene", "state", "picture", "decision", "ledger", "looks", "levels", "curve", "steering", "transport",
-    "stage",
+    "focus", "link", "svg_boxes", "svg_text", "svg", "files", "export", "stage",
 )  # fmt: skip
 
 
@@ -26,20 +28,27 @@ def code(*names: str) -> str:
 
 @cache
 def script() -> str:
-    parts = code(*_SCRIPTS)
-    return f'"use strict";\nwindow.TNetStage = (() => {{\n{parts}\nreturn {{ mount }};\n}})();\n'
+    parts = code(*_SCRIPTS) + report.script(template())
+    offered = "mount, receiveFiles, openReport"
+    return f'"use strict";\nwindow.TNetStage = (() => {{\n{parts}\nreturn {{ {offered} }};\n}})();\n'
 
 
 @cache
 def style() -> str:
-    return (_HERE / "stage.css").read_text(encoding="utf-8")
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("stage.css", "export.css"))
 
 
 def head() -> str:
-    """For the document's head."""
-    return f"<style>{style()}</style>\n<script>{script()}</script>"
+    """For the document's head. The report takes its style and code from there."""
+    return f'<style id="tn-stage-style">{style()}</style>\n<script id="tn-stage-script">{script()}</script>'
 
 
 def on_load() -> str:
-    """What the component runs once: 'steer' is the one event it sends to the server."""
-    return "TNetStage.mount(element, { value: () => props.value, watch, steer: data => trigger('steer', data) });"
+    """What the component runs once: 'steer' and 'take' are the events it sends to the server."""
+    asked = "steer: data => trigger('steer', data), take: data => trigger('take', data)"
+    return f"TNetStage.mount(element, {{ value: () => props.value, watch, {asked} }});"
+
+
+def on_file() -> str:
+    """What the component does that files from the server arrive in."""
+    return "TNetStage.receiveFiles({ value: () => props.value, watch });"

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from tnet_core import Distribution, ImageSource, Location, Trace
+from tnet_core.checkpoints import CheckpointCard
 from tnet_core.cost import unit_costs
 from viz.encode import data_uri, preview
 from viz.lift import lift_bounds
 from viz.names import class_names
+from viz.report import evidence
 from viz.selection import labels
 from viz.stage.sets import Looks, shown_sets, steps
 
@@ -36,7 +38,13 @@ class Plate:
 
 
 def scene_payload(
-    trace: Trace, source: ImageSource, plate: Plate, shown: Sequence[int], plan: Looks = (), scene: int = 0
+    trace: Trace,
+    source: ImageSource,
+    plate: Plate,
+    shown: Sequence[int],
+    plan: Looks = (),
+    scene: int = 0,
+    about: CheckpointCard | None = None,
 ) -> str:
     """A whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order.
 
@@ -73,6 +81,7 @@ def scene_payload(
             "uniform": trace.aggregator.uniform,
             "weights": weights_of(trace, shown_sets(trace) + (steps(plan) if plan else [])),
             "plan": list(plan) or None,
+            "evidence": evidence(trace, about or CheckpointCard(trace.source, "Not loaded from a checkpoint.")),
         }
     )
 

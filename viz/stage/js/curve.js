@@ -3,12 +3,12 @@
 const CURVE = { height: 210, left: 44, right: 14, top: 12, bottom: 30 };
 const STROKES = ["", "7 4", "2 3", "10 3 2 3", "1 5"];
 
-// The classes that lead at the end, at the start and where the page stands; a handful.
+// The classes that lead at the end, at the start and where the page stands; a handful, the true one always among them.
 function drawnClasses(view) {
   const course = courseOf(view.state), wanted = [...view.order.slice(0, 2)];
   for (const step of [course[course.length - 1], course[0]]) wanted.push(...step.top);
-  if (view.scene.label !== null) wanted.push(view.scene.label);
-  return [...new Set(wanted)].slice(0, STROKES.length);
+  const drawn = [...new Set(wanted)].slice(0, STROKES.length), { label } = view.scene;
+  return label === null || drawn.includes(label) ? drawn : [...drawn.slice(0, STROKES.length - 1), label];
 }
 
 function drawCurve(stage, view) {
@@ -32,10 +32,11 @@ function drawCurve(stage, view) {
     `<li><svg width="26" height="8" aria-hidden="true"><line class="tn-stop" x1="0" x2="26" y1="4" y2="4"/></svg>would stop here</li></ul>`;
   plot.dataset.stop = stop ?? "";
   const points = Math.round(100 * state.threshold);
-  const where = stop === null ? `The lead never exceeds ${points} points: all looks would be taken.`
-    : `With that rule the network would stop after ${counted(stop, "look", "looks")}.`;
-  stage.querySelector(".tn-course .tn-head p").textContent =
-    `Probability of the leading classes after each look, thumbnail first; the vertical line is where the page stands. ${where} More looks do not always help.`;
+  const where = last === 0 ? "" : stop === null ? `The lead never exceeds ${points} points: all looks would be taken.`
+    : `With that rule the network would stop ${stop ? `after ${counted(stop, "look", "looks")}` : "at the thumbnail"}.`;
+  stage.querySelector(".tn-threshold").hidden = last === 0;
+  stage.querySelector(".tn-course .tn-head p").textContent = last === 0 ? "Probability of the leading classes from the thumbnail alone: no look is taken, so there is no course to follow."
+    : `Probability of the leading classes after each look, thumbnail first; the vertical line is where the page stands. ${where} More looks do not always help.`;
 }
 
 // Which step a place on the drawing means.

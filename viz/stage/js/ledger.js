@@ -9,6 +9,16 @@ function buildLedger(stage) {
   for (const select of stage.querySelectorAll("[data-choose]")) select.innerHTML = FIRST_CHOICES[select.dataset.choose];
 }
 
+// The lists show what is chosen, whoever chose it.
+function drawChoices(stage, view) {
+  for (const select of stage.querySelectorAll("[data-choose]")) {
+    const chosen = String(view.state[select.dataset.choose] ?? "");
+    if (select.value === chosen) continue;
+    if (![...select.options].some(option => option.value === chosen)) select.add(new Option(view.scene.classes[chosen], chosen));
+    select.value = chosen;
+  }
+}
+
 // Filled when it is about to be opened: a browser lays out a list of a thousand names again whenever one changes.
 function fillChoices(select, view) {
   const { classes } = view.scene, kept = select.value;
@@ -21,7 +31,8 @@ function fillChoices(select, view) {
 }
 
 function drawLedger(stage, view) {
-  const { scene, looks, weights, shares, cls, versus } = view;
+  const { scene, looks, weights, shares, cls, versus } = view, place = focusedPlace(stage);
+  drawChoices(stage, view);
   const reach = Math.max(1e-6, ...shares.values.map(Math.abs));
   const rows = [0, ...looks.map(look => look + 1)];
   stage.querySelector(".tn-ledger tbody").innerHTML = rows.map((row, i) => {
@@ -33,11 +44,11 @@ function drawLedger(stage, view) {
       `<td><div class="tn-balance"><div class="${side}" style="width:${width}%"></div></div></td>` +
       `<td class="${side}" data-value="${value}">${signed(value)}</td><td data-weight="${weights[i]}">${short(weights[i])}</td></tr>`;
   }).join("");
-  const sum = shares.values.reduce((a, b) => a + b, 0);
-  const bias = `${shares.bias <= -0.005 ? MINUS : "+"} bias ${fixed(Math.abs(shares.bias))}`;
+  refocus(stage, place);
+  const written = addingUp(shares.bias, shares.total), bias = `${written.term < 0 ? MINUS : "+"} bias ${fixed(Math.abs(written.term))}`;
   const what = versus === null ? "logit" : "lead";
   stage.querySelector(".tn-ledger tfoot").innerHTML =
-    `<tr><th scope="row">sum</th><td colspan="3" data-total="${shares.total}">${fixed(sum)} ${bias} = ${what} <b>${fixed(shares.total)}</b></td></tr>`;
+    `<tr><th scope="row">sum</th><td colspan="3" data-total="${shares.total}">${fixed(written.sum)} ${bias} = ${what} <b>${fixed(written.total)}</b></td></tr>`;
   const target = versus === null ? `the logit of ${scene.classes[cls]}` : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}, in logits`;
   stage.querySelector(".tn-ledger .tn-caption").textContent =
     `Exact shares of ${target}; nothing is estimated. A weight is not a share: a heavy look can argue against the class.`;

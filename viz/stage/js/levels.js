@@ -8,7 +8,7 @@ function buildLevels(stage, scene) {
   const [low, high] = scene.lift, cells = scene.grid ** 2;
   const deeper = scene.levels > 2 ? " Looks that were taken have a grid of their own, to the right of the one they lie in." : "";
   stage.querySelector(".tn-levels .tn-head p").textContent = root
-    ? `Each grid over the picture as the network saw it. In a cell: its rank, and how much likelier than chance it was (1× is uniform; darker is less likely, on a fixed scale). Click a cell to add or remove that look.${deeper}`
+    ? `${scene.levels > 2 ? "Each grid" : "The grid"} over the picture as the network saw it. In a cell: its rank, and how much likelier than chance it was (1× is uniform; darker is less likely, on a fixed scale). Click a cell to add or remove that look.${deeper}`
     : "This model looks at the whole picture once: there is no grid.";
   const why = stage.querySelector(".tn-levels details");
   why.hidden = !root;
@@ -67,8 +67,7 @@ function moveInGrid(event, n) {
   const sameRow = Math.abs(move) > 1 || Math.floor(at / n) === Math.floor(to / n);
   const next = to >= 0 && sameRow ? cell.parentElement.querySelector(`[data-cell="${to}"]`) : null;
   if (next) {
-    cell.tabIndex = -1;
-    next.tabIndex = 0;
+    takeTabStop(next);
     next.focus();
   }
   return true;

@@ -78,10 +78,10 @@ function drawCost(stage, view) {
   const boxes = level => [...looks].map(at => scene.looks[at]).filter(look => look.level === level).map(look => look.box);
   const all = [...scene.looks.keys()];
   const parts = [
-    `<b>${looks.length}</b> of ${scene.looks.length} looks`,
+    scene.looks.length ? `<b>${looks.length}</b> of ${counted(scene.looks.length, "look", "looks")}` : "<b>0</b> looks: the whole picture is seen once",
     `<b>${gigaflops(flopsOf(scene, looks))}</b> of ${gigaflops(flopsOf(scene, all))}`,
-    `boxes cover <b>${percent(coverage(boxes(2)))}</b> of the picture`,
   ];
+  if (scene.looks.length) parts.push(`boxes cover <b>${percent(coverage(boxes(2)))}</b> of the picture`);
   if (scene.levels > 2) parts.push(`the closest <b>${percent(coverage(boxes(scene.levels)))}</b>`);
   stage.querySelector(".tn-cost").innerHTML = parts.map(part => `<span>${part}</span>`).join("");
 }

@@ -8,7 +8,7 @@ const keyOf = looks => [...looks].sort((a, b) => a - b).join(",");
 
 function openScene(sent) {
   const scene = { ...sent, projections: floats(sent.projections), bias: floats(sent.bias), known: new Map() };
-  learnWeights(scene, sent.weights);
+  for (const weights of [sent.weights, sent.restore?.steer?.weights]) if (weights) learnWeights(scene, weights);
   return scene;
 }
 

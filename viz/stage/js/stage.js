@@ -1,44 +1,75 @@
 // Puts the panels together: one scene at a time, redrawn from its state after every change.
 
+const PATIENCE_MS = 60000; // for looks by hand; a server that is busy answers within seconds
+
 function mount(element, host) {
   const stage = element.querySelector(".tn-stage");
   let state = null, timer = null;
   let asked = null, sent = null; // looks wanted by hand that are not shown yet, and those the server is at
+  let tickets = 0, patience = null; // questions so far, and the timer of the one the server is at
+  const tellAddress = openAddress(stage);
 
   function draw() {
     const view = viewOf(state);
-    for (const panel of [drawPicture, drawCost, drawDecision, drawLedger, drawLooks, drawLevels, drawCurve, drawSteered]) panel(stage, view);
+    for (const panel of [drawPicture, drawCost, drawDecision, drawLedger, drawLooks, drawLevels, drawCurve, drawSteered, drawLink, drawExport]) panel(stage, view);
     drawTransport(stage, view, timer !== null);
     // For other tabs of the page: the looks chosen by hand, of this scene.
     stage.dataset.byHand = state.manual ? JSON.stringify({ scene: state.scene.scene, plan: view.looks }) : "";
+    tellAddress(state);
   }
 
-  function show(scene) {
-    state = openState(scene, state);
+  // Another scene, or the same picture with further looks.
+  function show(scene, same = scene.scene === state?.scene.scene) {
+    state = openState(scene, state, same);
     pause();
+    build();
+  }
+
+  // The same picture with further looks that nobody waits for any more: what is shown stays.
+  function learn(scene) {
+    adopt(state, scene);
+    build();
+  }
+
+  function build() {
+    const { scene } = state, place = focusedPlace(stage);
     for (const build of [buildPicture, buildLedger, buildLooks, buildLevels]) build(stage, scene);
     buildTransport(stage, scene, (level, looks) => { leave(); change(() => { state.budget[level] = looks; followNetwork(state); }); });
     stage.classList.toggle("tn-deeper", scene.levels > 2);
     stage.dataset.state = "shown";
     state.width = stage.querySelector(".tn-plot").clientWidth || state.width;
     draw();
+    refocus(stage, place);
   }
 
   function receive() {
     const text = host.value();
     if (!text) return;
-    const answer = JSON.parse(text), current = asked === sent;
-    // An answer to looks by hand about a picture that is not shown any more.
-    if (!sent && (answer.kind !== "scene" || answer.plan)) return;
-    sent = null;
-    say("");
-    if (answer.kind === "steer" && state) {
+    const answer = JSON.parse(text);
+    if (answer.answers) hear(answer);
+    else if (answer.kind === "scene") {
+      stopWaiting();
+      forget();
+      say("");
+      show(openScene(answer));
+    }
+  }
+
+  // An answer to looks by hand. It may come when the picture is another one, or when they are not wanted any more.
+  function hear(answer) {
+    const expected = sent !== null && answer.answers.ticket === tickets, wanted = expected && asked === sent;
+    if (!state || (!expected && answer.answers.scene !== state.scene.scene)) return;
+    if (expected) stopWaiting();
+    if (answer.kind === "scene") {
+      const scene = openScene({ ...answer, link: state.scene.link });
+      if (wanted) show(scene, true);
+      else learn(scene);
+    } else if (answer.kind === "steer") {
       learnWeights(state.scene, answer.weights);
-      if (!current) { if (asked) want(asked); return; } // something else is wanted by now
-      change(() => takePlan(state, answer.plan));
-    } else if (answer.kind === "scene") show(openScene(answer));
-    else if (answer.kind === "problem") say(answer.sentence);
-    forget();
+      if (wanted) change(() => takePlan(state, answer.plan));
+    } else if (wanted) say(answer.sentence);
+    if (wanted) forget();
+    else if (expected && asked) want(asked); // something else is wanted by now
   }
 
   // Shows looks chosen by hand, or asks for what is missing to show them; one question at a time.
@@ -52,7 +83,19 @@ function mount(element, host) {
     stage.setAttribute("aria-busy", "true");
     if (sent) return;
     sent = asked;
-    host.steer({ ...asked, scene: state.scene.scene });
+    patience = setTimeout(giveUp, PATIENCE_MS);
+    host.steer({ ...asked, scene: state.scene.scene, ticket: ++tickets });
+  }
+
+  function stopWaiting() {
+    clearTimeout(patience);
+    sent = null;
+  }
+
+  function giveUp() {
+    stopWaiting();
+    forget();
+    say("The server did not answer for a minute, so nothing was changed: try again, or reload the page.");
   }
 
   function forget() {
@@ -142,6 +185,7 @@ function mount(element, host) {
   stage.addEventListener("click", event => {
     const button = event.target.closest("[data-go]"), cell = cellOf(event.target);
     if (button) go(button.dataset.go);
+    else if (event.target.closest(".tn-link button")) { if (state) copyLink(stage, state); }
     else if (event.target.closest(".tn-steered button")) { leave(); change(() => { followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null); }); }
     else if (cell && state) steer(cell.parent, cell.index);
     else if (event.target.closest(".tn-plot svg[role]")) { leave(); change(() => goTo(state, stepAt(stage.querySelector(".tn-plot"), state, event.clientX))); }
@@ -168,7 +212,9 @@ function mount(element, host) {
     if (!state || width === 0 || width === state.width) return;
     state.width = width;
     drawCurve(stage, viewOf(state));
+    tellAddress(state); // the tab may just have been opened
   }).observe(stage.querySelector(".tn-plot"));
+  mountExport(stage, () => state && viewOf(state), host);
   host.watch("value", receive);
   receive();
 }

@@ -1,14 +1,25 @@
 // What is on the page: which looks, how far, which classes. Panels read a view of it and never change it.
 
-function openState(scene, before) {
-  const same = before && ["most", "shown"].every(key => before.scene[key].join() === scene[key].join());
-  const budget = [...(same ? before.budget : scene.shown)]; // another picture is shown at the budget of the last one
-  const state = { scene, budget, manual: false, plan: [], step: 0, cls: null, versus: null, focus: null,
+// `before` is what was on the page; `same` says that it was this picture under this checkpoint.
+function openState(scene, before, same) {
+  const alike = before && ["most", "shown"].every(key => before.scene[key].join() === scene[key].join());
+  const linked = scene.restore ?? {}; // what a link asks for
+  const budget = [...(linked.budget ?? (alike ? before.budget : scene.shown))]; // the next picture is shown at the budget of the last
+  const { cls, versus } = same ? before : linked;
+  const state = { scene, budget, manual: false, plan: [], step: 0, cls: cls ?? null, versus: versus ?? null, focus: null,
                   threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true,
                   width: before?.width ?? 600 }; // of the drawing, in pixels: asking for it while drawing would lay out the page
-  if (scene.plan) steerTo(state, scene.plan);
-  else followNetwork(state, scene.levels === 2 ? budget[0] : null);
+  followNetwork(state, scene.levels === 2 ? budget[0] : null);
+  const plan = scene.plan ?? linked.steer?.plan;
+  if (plan) takePlan(state, plan);
+  if (typeof linked.step === "number") goTo(state, linked.step);
   return state;
+}
+
+// The same picture with further looks in it, and what was known about it: looks keep their positions.
+function adopt(state, scene) {
+  for (const [looks, weights] of state.scene.known) scene.known.set(looks, weights);
+  state.scene = scene;
 }
 
 // Two levels: all looks, of which the first `step` count. More: the looks of the budget, shown up to `step`.

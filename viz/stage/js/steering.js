@@ -38,7 +38,8 @@ function drawSteered(stage, view) {
   const share = softmax(logitsOf(scene, own)), [theirs] = topClasses(share, 1), ours = view.order[0];
   const gain = 100 * (view.share[theirs] - share[theirs]);
   const verdict = ours === theirs ? `${scene.classes[ours]} ${percent(view.share[ours])}` : `${scene.classes[ours]} ${percent(view.share[ours])} instead of ${scene.classes[theirs]}`;
-  const how = changes.filter(Boolean).join(", ") || "in another order";
+  const how = mine.length ? changes.filter(Boolean).join(", ") || "in another order" : "none at all";
+  const theirsBy = own.length ? `The network's own ${counted(own.length, "look", "looks")}` : "The thumbnail alone";
   note.querySelector("p").textContent =
-    `Your looks, ${how}: ${verdict}. The network's own ${counted(own.length, "look", "looks")}: ${scene.classes[theirs]} ${percent(share[theirs])} (yours ${gain <= -0.05 ? MINUS : "+"}${Math.abs(gain).toFixed(1)} points).`;
+    `Your looks, ${how}: ${verdict}. ${theirsBy}: ${scene.classes[theirs]} ${percent(share[theirs])} (yours ${gain <= -0.05 ? MINUS : "+"}${Math.abs(gain).toFixed(1)} points).`;
 }

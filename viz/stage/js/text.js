@@ -31,10 +31,17 @@ function fixed(value) {
   return value < 0 && Number(text) ? MINUS + text : text;
 }
 
+// A sum, its last term and its total as written, so that the reader's arithmetic comes out: term and total are rounded,
+// the sum is what lies between them and may differ from its own rounding by 0.01.
+function addingUp(term, total) {
+  const hundredths = value => Math.round(100 * Number(value.toFixed(2)));
+  return { sum: (hundredths(total) - hundredths(term)) / 100, term: hundredths(term) / 100, total: hundredths(total) / 100 };
+}
+
 function gigaflops(flops) {
   return flops > 0 && flops < 1e8 ? short(flops / 1e6) + " MFLOPs" : short(flops / 1e9) + " GFLOPs";
 }
 
 function counted(count, one, many) {
-  return count === 0 ? `no ${one}` : count === 1 ? `1 ${one}` : `${count} ${many}`;
+  return count === 0 ? `no ${many}` : count === 1 ? `1 ${one}` : `${count} ${many}`;
 }

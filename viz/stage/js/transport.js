@@ -17,6 +17,7 @@ function buildTransport(stage, scene, onBudget) {
 function drawTransport(stage, view, playing) {
   const { state, scene } = view, scrub = stage.querySelector(".tn-scrub");
   const input = scrub.querySelector("input");
+  for (const part of stage.querySelectorAll(".tn-keys, .tn-scrub, .tn-spot")) part.hidden = scene.looks.length === 0;
   input.max = state.plan.length;
   input.value = state.step;
   input.disabled = state.plan.length === 0;
