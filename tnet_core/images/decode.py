@@ -47,7 +47,7 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
     except Image.DecompressionBombError:
         raise TNetError(f"{name} has more than {MAX_PIXELS / 1e6:.0f} million pixels, the limit.") from None
     except Exception as error:  # decoders raise many kinds on damaged files; all mean the same here
-        raise TNetError(f"{name} is damaged or cut off and cannot be decoded ({_first_line(error)}).") from None
+        raise TNetError(f"{name} is damaged or cut off and cannot be decoded ({first_line(error)}).") from None
     return pil_to_rgb(image, name)
 
 
@@ -83,16 +83,16 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
         turn = image.getexif().get(ExifTags.Base.Orientation, 1)
         sides = (image.width, image.height) if turn in (5, 6, 7, 8) else (image.height, image.width)
         upright = np.empty((*sides, 3), np.uint8)
-        stored = _as_stored(upright, turn)
+        stored = as_stored(upright, turn)
         deep = image.mode.startswith("I;16") or image.mode in ("I", "F")
         for rows, cols in _pieces(image.height, image.width):
             piece = image.crop((cols.start, rows.start, cols.stop, rows.stop))
-            stored[rows, cols] = _deep_grey(piece, image, name) if deep else _rgb(piece)
+            stored[rows, cols] = _deep_grey(piece, image, name) if deep else on_white(piece)
         return upright
     except TNetError:
         raise
     except Exception as error:
-        raise TNetError(f"{name} cannot be converted to RGB ({_first_line(error)}).") from None
+        raise TNetError(f"{name} cannot be converted to RGB ({first_line(error)}).") from None
 
 
 def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.ndarray:
@@ -115,8 +115,8 @@ def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.nda
     for rows, cols in _pieces(height, width):
         piece = array[rows, cols]
         if piece.dtype != np.uint8:
-            piece = _to_bytes(piece, 65535 if piece.dtype == np.uint16 else 1, name)
-        rgb[rows, cols] = _rgb(Image.fromarray(np.ascontiguousarray(piece))) if channels == 4 else piece
+            piece = scaled_to_bytes(piece, 65535 if piece.dtype == np.uint16 else 1, name)
+        rgb[rows, cols] = on_white(Image.fromarray(np.ascontiguousarray(piece))) if channels == 4 else piece
     return rgb
 
 
@@ -129,7 +129,7 @@ def _pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
             yield slice(y, min(y + down, height)), slice(x, min(x + across, width))
 
 
-def _as_stored(upright: np.ndarray, orientation: int) -> np.ndarray:
+def as_stored(upright: np.ndarray, orientation: int) -> np.ndarray:
     """A view of an upright picture in the order in which a file of this EXIF orientation stores it."""
     views = {
         2: upright[:, ::-1],
@@ -143,7 +143,8 @@ def _as_stored(upright: np.ndarray, orientation: int) -> np.ndarray:
     return views.get(orientation, upright)
 
 
-def _rgb(image: Image.Image) -> np.ndarray:
+def on_white(image: Image.Image) -> np.ndarray:
+    """8 bits of any mode -> (H, W, 3) uint8, transparency shown on white."""
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         if image.mode == "La":  # Pillow converts it to nothing else
             image = image.convert("LA")
@@ -157,14 +158,15 @@ def _deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.ndarray:
     values = np.asarray(piece)
     tags = getattr(whole, "tag_v2", {})  # a TIFF's; Pillow applies these two to 8 bits only
     twelve_bits = tags.get(ExifTags.Base.BitsPerSample) == (12,)
-    grey = _to_bytes(values, 1 if piece.mode == "F" else 4095 if twelve_bits else 65535, name)
+    grey = scaled_to_bytes(values, 1 if piece.mode == "F" else 4095 if twelve_bits else 65535, name)
     if tags.get(ExifTags.Base.PhotometricInterpretation) == _WHITE_IS_ZERO:
         grey = 255 - grey
     grey[values == piece.info.get("transparency", -1)] = 255  # a PNG's transparent shade
     return grey[:, :, None]
 
 
-def _to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
+def scaled_to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
+    """Numbers in 0…white -> uint8; others are refused."""
     low, high = values.min(), values.max()  # both are NaN where one value is
     if not (np.isfinite(low) and np.isfinite(high)):
         raise TNetError(f"{name} contains NaN or infinite values.")
@@ -174,6 +176,7 @@ def _to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray
     return np.rint(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: object) -> str:
+    """What a library says is wrong, short enough to quote."""
     lines = str(error).splitlines()
     return (lines[0] if lines else type(error).__name__).rstrip(".")[:120]

@@ -23,6 +23,7 @@ import numpy as np
 from tnet_core.config import Sampling, TNetConfig
 from tnet_core.errors import TNetError
 from tnet_core.grid import AxisGrid, native_axis, official_axis
+from tnet_core.images.lattice import Lattice
 from tnet_core.images.source import ImageSource
 
 # Increasing source pixels of one axis, (P,), and what each weighs in each output pixel, (b, P); None: the identity.
@@ -84,16 +85,20 @@ class Sampler(Frame):
     def __init__(self, source: ImageSource, config: TNetConfig, mode: Sampling | None = None) -> None:
         super().__init__(source.width, source.height, config, mode)
         self.source = source
+        self._gather = source.gather
+        if self.mode == "official" and source.scattered:
+            size = config.input_size
+            self._gather = Lattice(source.gather, _taken(source.height, size), _taken(source.width, size)).gather
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
         """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
         base = self.config.base_resolution
         if self.mode == "native":
             y0, x0, y1, x1 = region.visible
-            pixels = self.source.resized((x0, y0, x1, y1), (base, base))
-            return to_model_space(pixels), (y1 - y0) * (x1 - x0)
+            box, size = (x0, y0, x1, y1), (base, base)
+            return to_model_space(self.source.resized(box, size)), self.source.pixels_read(box, size)
         (rows, down), (cols, across) = self.taps(region)
-        pixels = self.source.gather(rows, cols)  # (R, C, 3) uint8
+        pixels = self._gather(rows, cols)  # (R, C, 3) uint8
         values = to_model_space(pixels)
         if down is not None:
             values = np.tensordot(down, values, axes=(1, 0))  # (b, C, 3)
@@ -128,6 +133,12 @@ def _bilinear(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.nda
     at = np.maximum((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5), 0)
     left = np.minimum(at.astype(np.int64), inputs - 1)
     return left, np.minimum(left + 1, inputs - 1), (at - left).astype(np.float32)
+
+
+def _taken(source: int, size: int) -> np.ndarray:
+    """All source pixels of one axis that the virtual axis of `size` is interpolated from."""
+    left, right, _ = _bilinear(source, size)
+    return np.union1d(left, right)
 
 
 @lru_cache(maxsize=512)

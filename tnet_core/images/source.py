@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from PIL import Image
 
 from tnet_core.errors import TNetError
 from tnet_core.images.decode import MAX_FILE_BYTES, array_to_rgb, decode_bytes, pil_to_rgb
+from tnet_core.images.resizing import resized_cut
 
 
 class ImageSource(ABC):
@@ -27,6 +27,7 @@ class ImageSource(ABC):
     height: int
     sha256: str
     hashed: str  # "file" or "pixels"
+    scattered = False  # whether single pixels here and there cost as much as everything around them
 
     @abstractmethod
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
@@ -42,6 +43,11 @@ class ImageSource(ABC):
     def sha256_of(self, what: str) -> str | None:
         """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
         return self.sha256 if what == self.hashed else None
+
+    def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
+        """How many pixels `resized` looks at; fewer than the cut has where a smaller version of it is at hand."""
+        x0, y0, x1, y1 = box
+        return (x1 - x0) * (y1 - y0)
 
     @staticmethod
     def open(image: Any) -> ImageSource:
@@ -95,28 +101,23 @@ class ArraySource(ImageSource):
 
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
         x0, y0, x1, y1 = box
-        pixels = self.array[y0:y1, x0:x1]  # the cut itself, so that no filter can reach beyond it
-        # OpenCV averages areas only where no axis grows, so first shrink, then enlarge.
-        across, down = min(size[0], x1 - x0), min(size[1], y1 - y0)
-        if (x1 - x0) * (y1 - y0) > _MAX_AVERAGED * across * down:
-            halfway = (min(x1 - x0, 64 * across), min(y1 - y0, 64 * down))
-            pixels = cv2.resize(pixels, halfway, interpolation=cv2.INTER_AREA)
-        pixels = cv2.resize(pixels, (across, down), interpolation=cv2.INTER_AREA)
-        return cv2.resize(pixels, size, interpolation=cv2.INTER_LINEAR_EXACT)
-
-
-_MAX_AVERAGED = 1 << 22  # pixels into one: OpenCV adds up bytes in 32 bits
+        return resized_cut(self.array[y0:y1, x0:x1], size)  # the cut itself, so that no filter can reach beyond it
 
 
 def _consecutive(indices: np.ndarray) -> bool:
     return len(indices) > 0 and bool(indices[-1] - indices[0] + 1 == len(indices))
 
 
-def _from_file(path: Path) -> ArraySource:
+def _from_file(path: Path) -> ImageSource:
+    from tnet_core.images.large import open_large  # is a source itself
+
     try:
         size = path.stat().st_size
         if not path.is_file():
             raise TNetError(f"'{path}' is not a file.")
+        large = open_large(path, size, f"'{path.name}'")
+        if large is not None:
+            return large
         if size > MAX_FILE_BYTES:
             raise TNetError(f"'{path.name}' has {size / 2**20:.0f} MB; at most {MAX_FILE_BYTES // 2**20} are read.")
         data = path.read_bytes()

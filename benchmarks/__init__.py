@@ -1,0 +1,1 @@
+"""Speed, memory and cost, each a command that prints a table and writes JSON."""
