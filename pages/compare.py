@@ -21,7 +21,8 @@ def compare(explorer: Explorer, explored: Explored) -> None:
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
     brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
-    upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
+    with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
+        upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
     view = gr.HTML("", html_template=shown.template(), js_on_load=shown.on_load(), **plain, elem_id="compare")
 
     def problem(error: tn.TNetError, asked: Any = None) -> str:
@@ -39,7 +40,8 @@ def compare(explorer: Explorer, explored: Explored) -> None:
     ) -> str:
         asked = data_of(event)
         try:
-            return turn(pairs.pair(session, brought, asked, lambda doing: progress(0.5, desc=doing)))
+            told = pairs.pair(session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides"))
+            return turn(told)
         except tn.TNetError as error:
             return problem(error, asked.get("ask"))
 
@@ -51,7 +53,9 @@ def compare(explorer: Explorer, explored: Explored) -> None:
         return [str(file), turn(json.dumps({"kind": "brought", "title": title}))]
 
     run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
-    view.ask(on_ask, [explored.session, brought], [view], show_progress="minimal", trigger_mode="multiple", **run)
+    asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}
+    view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
+    view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download
     upload.upload(on_upload, [upload], [brought, view], show_progress="minimal", show_progress_on=[view], **run)
     if isinstance(tab, gr.Tab):
         tab.select(on_open, [explored.session, brought], [view], show_progress="hidden",

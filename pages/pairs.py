@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ NO_PICTURE = "No picture is open: choose one in Explore, then come back."
 MODES = ("policies", "checkpoints", "pictures")
 NAMED = {"learned": "the network's own looks", "centre": "from the middle outwards", "raster": "row by row"}
 
-Tell = Callable[[str], None]
+Tell = Callable[[str], None]  # what is being done now
+Progress = Callable[[str, int], None]  # the same, and how many of the two sides are done
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,9 @@ class Pairs:
 
     def bring(self, file: Any) -> str:
         """Name of an uploaded picture that can be opened."""
-        tn.ImageSource.open(str(file))
-        return Path(str(file)).name
+        return self.explorer.picture(self.explorer.landing, str(file))[1].title
 
-    def pair(self, session: Session | None, brought: str | None, asked: Any, tell: Tell) -> str:
+    def pair(self, session: Session | None, brought: str | None, asked: Any, progress: Progress) -> str:
         """Both sides of a question that anybody may have written."""
         if session is None:
             raise tn.TNetError(NO_PICTURE)
@@ -80,7 +81,7 @@ class Pairs:
             raise tn.TNetError("A comparison has two sides, A and B.")
         number = whole(asked.get("ask"), "The number of a question", 0, 2**31)
         make = {"policies": self._policy, "checkpoints": self._checkpoint, "pictures": self._picture}[asked["mode"]]
-        a, b = (make(session, brought, side, tell) for side in sides)
+        a, b = (make(session, brought, side, partial(_told, progress, at)) for at, side in enumerate(sides))
         return pair_payload(a, b, number, asked["mode"], self._constant(session, asked["mode"], a))
 
     # One side ------------------------------------------------------------------------------------
@@ -173,6 +174,10 @@ class Pairs:
         return f"Both sides: {picture}, looked at as each network chooses." if mode == "checkpoints" else (
             f"Both sides: {title}, looking as it chooses."
         )  # fmt: skip
+
+
+def _told(progress: Progress, done: int, doing: str) -> None:
+    progress(doing, done)
 
 
 def most_alike(spec: str, specs: list[str]) -> str | None:

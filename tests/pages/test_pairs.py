@@ -38,7 +38,7 @@ class Bench:
         self.files = [str(folder / f"picture {seed}.png") for seed in (5, 6)]
         for seed, file in zip((5, 6), self.files, strict=True):
             Image.fromarray(picture(90, 120, seed=seed)).save(file)
-        self.told: list[str] = []
+        self.told: list[tuple[str, int]] = []
 
     def session(self, name: str = "flat") -> Session:
         return self.explorer.open(self.specs[name], self.files[0])[0]
@@ -46,7 +46,10 @@ class Bench:
     def ask(self, session: Session | None, mode: Any, a: Any, b: Any, brought: str | None = None) -> dict[str, Any]:
         scene = None if session is None else session.scene
         question = {"mode": mode, "a": a, "b": b, "scene": scene, "ask": 3}
-        return json.loads(self.pairs.pair(session, brought, question, self.told.append))
+        return json.loads(self.pairs.pair(session, brought, question, self.tell))
+
+    def tell(self, doing: str, done: int) -> None:
+        self.told.append((doing, done))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +81,7 @@ def test_policies_of_three_levels_are_traversed_once(bench: Bench) -> None:
     with BackboneCalls(bench.explorer.shelf.open(session.spec)) as calls:
         for _ in range(2):
             sent = bench.ask(session, "policies", {"policy": "learned"}, {"policy": "centre"})
-    assert len(bench.told) == 1 and "picture 5.png" in bench.told[0]
+    assert [done for _, done in bench.told] == [1] and "picture 5.png" in bench.told[0][0]
     assert sum(calls.batches) == len(sent["b"]["looks"]) + 1
     expected = tn.traverse(tiny(TINY_3L), bench.files[0], budget=largest(TINY_3L), policy="centre")
     assert paths(sent, "b") == [list(look.path) for look in expected.locations]
@@ -184,12 +187,12 @@ def test_nonsense_is_refused_with_a_sentence(bench: Bench, mode: Any, side: Any)
 def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench) -> None:
     session = bench.session()
     whole = {"mode": "policies", "a": LEARNED, "b": LEARNED, "scene": session.scene, "ask": 1}
-    assert json.loads(bench.pairs.pair(session, None, whole, bench.told.append))["kind"] == "pair"
+    assert json.loads(bench.pairs.pair(session, None, whole, bench.tell))["kind"] == "pair"
     for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"ask": None}, whole | {"ask": 2**40}, whole | {"a": 1}):
         with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
-            bench.pairs.pair(session, None, wrong, bench.told.append)
+            bench.pairs.pair(session, None, wrong, bench.tell)
     with pytest.raises(tn.TNetError, match="choose one in Explore"):
-        bench.pairs.pair(None, None, whole, bench.told.append)
+        bench.pairs.pair(None, None, whole, bench.tell)
 
 
 def test_handlers_are_private_and_answer_bad_calls_with_the_sentence(bench: Bench) -> None:

@@ -31,5 +31,6 @@ def head() -> str:
 
 
 def on_load() -> str:
-    """What the component runs once: 'ask' is the one event it sends to the server."""
-    return "TNetCompare.mount(element, { value: () => props.value, watch, ask: data => trigger('ask', data) });"
+    """What the component runs once. It sends 'ask' for what is answered at once, 'look' where looks may be taken."""
+    send = "{ ask: data => trigger('ask', data), look: data => trigger('look', data) }"
+    return f"TNetCompare.mount(element, {{ value: () => props.value, watch, send: {send} }});"

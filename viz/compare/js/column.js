@@ -18,6 +18,7 @@ function buildColumn(root, side, pair, mine) {
     if (mine) {
       const taken = mine.includes(index);
       made.type = "button";
+      made.tabIndex = index === (mine[mine.length - 1] ?? 0) ? 0 : -1; // arrow keys move between cells
       made.setAttribute("aria-pressed", taken);
       made.setAttribute("aria-label", `${place}, ${taken ? `look ${mine.indexOf(index) + 1}` : "not looked at"}`);
     }
@@ -26,8 +27,23 @@ function buildColumn(root, side, pair, mine) {
   const tint = column.querySelector(".tn-tint");
   tint.replaceChildren(...cells);
   tint.classList.toggle("tnd-mine", Boolean(mine));
-  if (mine) Object.entries({ role: "group", "aria-label": "Your own cells" }).forEach(([name, value]) => tint.setAttribute(name, value));
+  if (mine) Object.entries({ role: "group", "aria-label": "Your own cells; arrow keys move between them" }).forEach(([name, value]) => tint.setAttribute(name, value));
   for (const box of column.querySelectorAll(".tn-box")) box.dataset.path = pathKey(scene.looks[Number(box.dataset.look)]);
+}
+
+// Arrow keys among the cells of a picture; whether the key was meant for them.
+function moveBetweenCells(event, n) {
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  const cell = event.target.closest?.(".tnd-mine [data-cell]");
+  if (!step || !cell || event.altKey || event.ctrlKey || event.metaKey) return false;
+  const at = Number(cell.dataset.cell), row = Math.floor(at / n) + step[0], column = at % n + step[1];
+  const next = row < 0 || row >= n || column < 0 || column >= n ? null : cell.parentElement.querySelector(`[data-cell="${row * n + column}"]`);
+  if (next) {
+    cell.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+  return true;
 }
 
 function drawColumn(root, side, view) {

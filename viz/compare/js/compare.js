@@ -11,17 +11,19 @@ function mount(element, host) {
     drawChoices(root, choices, offer);
     asked = JSON.stringify(wish);
     say("");
-    wait("Looking at both sides…");
-    host.ask({ ...wish, ask: ++number });
+    // Two levels have every look already, and a policy is only their order; otherwise Gradio shows how far it is.
+    const atOnce = choices.mode === "policies" && offer.levels === 2;
+    wait(true, atOnce ? "Putting both sides together…" : "");
+    host.send[atOnce ? "ask" : "look"]({ ...wish, ask: ++number });
   }
 
-  function wait(text) {
+  function wait(busy, text = "") {
     clearTimeout(waiting);
     const line = root.querySelector(".tnd-busy");
     line.hidden = !text;
     line.querySelector("span").textContent = text;
-    root.toggleAttribute("aria-busy", Boolean(text));
-    if (text) waiting = setTimeout(() => { wait(""); say("No answer came: choose again."); }, PATIENCE_MS);
+    root.toggleAttribute("aria-busy", busy);
+    if (busy) waiting = setTimeout(() => { wait(false); say("No answer came: choose again."); }, PATIENCE_MS);
   }
 
   function say(sentence) {
@@ -36,8 +38,8 @@ function mount(element, host) {
     const answer = JSON.parse(text);
     if (answer.kind === "offer") meet(answer);
     else if (answer.kind === "brought" && offer) { offer.brought = answer.title; choices.mode = "pictures"; choices.pictures.b = "brought"; ask(); }
-    else if (answer.kind === "pair" && answer.ask === number) { wait(""); show(openPair(answer)); }
-    else if (answer.kind === "problem" && (answer.ask === undefined || answer.ask === number)) { wait(""); say(answer.sentence); }
+    else if (answer.kind === "pair" && answer.ask === number) { wait(false); show(openPair(answer)); }
+    else if (answer.kind === "problem" && (answer.ask === undefined || answer.ask === number)) { wait(false); say(answer.sentence); }
   }
 
   // The tab was opened. What is shown stays unless Explore shows something else by now.
@@ -127,7 +129,10 @@ function mount(element, host) {
     const cell = event.target.closest(".tnd-mine [data-cell]"), clear = event.target.closest(".tnd-clear");
     if (cell) toggleCell(cell.closest(".tnd-column").dataset.side, Number(cell.dataset.cell));
     else if (clear) { choices.policies[clear.closest(".tnd-side").dataset.side].cells = []; ask(); }
-    else if (event.target.closest(".tnd-upload")) document.querySelector("#compare-upload input[type=file]")?.click();
+    else if (event.target.closest(".tnd-upload")) document.querySelector("#compare-bring input[type=file]")?.click();
+  });
+  root.addEventListener("keydown", event => {
+    if (state && moveBetweenCells(event, state.pair.a.grid)) event.preventDefault();
   });
   root.addEventListener("focusin", event => {
     markLooks(root, event.target);

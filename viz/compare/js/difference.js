@@ -31,7 +31,7 @@ function drawDifference(root, view) {
     const way = row.difference >= 0 ? "tn-for" : "tn-against", width = (50 * Math.abs(row.difference) / reach).toFixed(3);
     const pointer = row.key === null ? "" : ` tabindex="0"${row.a ? ` data-look-a="${row.a.look}"` : ""}${row.b ? ` data-look-b="${row.b.look}"` : ""}`;
     return `<tr${pointer} title="difference ${row.difference.toFixed(5)}"><th scope="row">${escaped(called(row))}</th>${cell("a", row.a)}${cell("b", row.b)}` +
-      `<td><div class="tn-balance"><div class="${way}" style="width:${width}%"></div></div></td><td class="${way}" data-difference="${row.difference}">${signed(row.difference)}</td></tr>`;
+      `<td><div class="tn-balance"><div class="${way}" style="width:${width}%"></div></div></td><td class="${signed(row.difference) === "0" ? "" : way}" data-difference="${row.difference}">${signed(row.difference)}</td></tr>`;
   }).join("");
   const line = (name, [left, right], mark) =>
     `<tr><th scope="row">${name}</th><td>${fixed(left)}</td><td>${fixed(right)}</td><td></td><td ${mark}="${right - left}"><b>${right - left > 0.005 ? "+" : ""}${fixed(right - left)}</b></td></tr>`;
