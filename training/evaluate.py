@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 
 import tnet_core as tn
 from tnet_core.checkpoints.files import EVALUATION_FILE, reason
@@ -36,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate",
         description="Measure a checkpoint on labelled images: every budget with and without context, other policies "
-        "at equal budget, adaptive stopping, where it looks; with confidence intervals. "
+        "at equal budget, adaptive stopping, where it looks, whether looks follow content; with confidence intervals. "
         "For several processes: accelerate launch -m training.evaluate ….",
     )
     add = parser.add_argument
@@ -54,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of the random policy and of the bootstrap (default: 0)")
     add("--draws", type=int, default=5, help="of the random policy (default: 5)")
     add("--resamples", type=int, default=10_000, help="of the bootstrap (default: 10000)")
+    both = argparse.BooleanOptionalAction
+    add("--equivariance", action=both, default=True, help="whether first looks follow content that is moved")
+    add("--timing", action=both, default=True, help="time per image, one image at a time (about 15 seconds)")
     add("--batch-size", type=int, help="images per batch (default: by the number of looks)")
     add("--workers", type=int, default=2, help="processes that decode images (default: 2)")
     add("--device", help="cpu, cuda, … (default: the best there is)")
@@ -78,10 +80,12 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     options = Options(
         budget=given.budget, policies=given.policies, limit=given.limit, seed=given.seed, draws=given.draws,
         resamples=given.resamples, batch_size=given.batch_size, workers=given.workers,
-        skip_unreadable=given.skip_unreadable,
+        skip_unreadable=given.skip_unreadable, equivariance=given.equivariance, timing=given.timing,
     )  # fmt: skip
     accelerator = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from accelerate import Accelerator
+
         accelerator = Accelerator(cpu=given.device == "cpu" or not torch.cuda.is_available())
     try:
         first = accelerator is None or accelerator.is_main_process

@@ -224,7 +224,7 @@ def test_two_checkpoints_are_compared_image_by_image(
 
 def test_two_processes_measure_what_one_does(data: Path, tmp_path: Path) -> None:
     folder = tn.save(varied(THREE), tmp_path / "model")
-    arguments = [str(folder), str(data / "test"), "--limit", "9", *QUICK, "--budget", "2,2", "--out"]
+    arguments = [str(folder), str(data / "test"), "--limit", "9", *QUICK, "--budget", "2,2", "--no-timing", "--out"]
     assert main([*arguments, str(tmp_path / "one.json")]) == 0
     # --multi_gpu is what makes the launcher start several processes on one machine, also without GPUs
     launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
@@ -241,5 +241,5 @@ def test_two_processes_measure_what_one_does(data: Path, tmp_path: Path) -> None
         return {key: value for key, value in content.items() if key != "run"}
 
     assert set(one) == set(two)
-    for key in ("dataset", "budgets", "comparisons", "stopping", "per_image", "attention", "typical"):
+    for key in ("dataset", "budgets", "comparisons", "stopping", "per_image", "attention", "typical", "equivariance"):
         assert compared(two)[key] == compared(one)[key], key

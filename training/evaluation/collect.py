@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from accelerate import Accelerator
 
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
@@ -17,6 +17,9 @@ from training.evaluation.modes import evaluating
 from training.evaluation.options import Options, Plan
 from training.evaluation.processes import everywhere, shared
 from training.evaluation.stream import Batch, batches, spread
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 Progress = Callable[[str, int, int], None]  # what is done, images done, images in all (of this process)
 

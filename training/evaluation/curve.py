@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from tnet_core.budget import check_budget
@@ -20,6 +20,9 @@ from training.evaluation.modes import evaluating
 from training.evaluation.processes import everywhere, shared
 from training.evaluation.stream import batches, spread
 from training.evaluation.tree import Tree, learned_ranks
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 
 @dataclass(frozen=True)

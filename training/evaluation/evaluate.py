@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import time
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from accelerate import Accelerator
 
 from tnet_core.checkpoints.evaluation import SCHEMA
 from tnet_core.errors import TNetError
 from tnet_core.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.collect import Collected, Progress, collect
+from training.evaluation.equivariance import equivariance
 from training.evaluation.heatmap import heat_map, typical_images
 from training.evaluation.measure import stopping_budget
 from training.evaluation.options import Options, plan
@@ -22,6 +22,11 @@ from training.evaluation.per_image import pack
 from training.evaluation.provenance import run_information
 from training.evaluation.report import report
 from training.evaluation.stopping import stopping_curves
+from training.evaluation.stream import spread
+from training.evaluation.timing import IMAGES, time_budgets
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _NAMED = 20  # unreadable files listed
 
@@ -58,8 +63,12 @@ def evaluate(
         content["typical"] = typical_images(results)
         if found.means:
             content["heat_map"]["mean_policy"] = [np.round(mean, 6).tolist() for mean in found.means]
-    content["per_image"] = pack(results, planned.budgets)
+    if planned.equivariance:
+        content["equivariance"] = equivariance(results, options)
     processes = 1 if accelerator is None else accelerator.num_processes
+    if options.timing and processes == 1:  # several would slow one another down
+        content["timing"] = _timed(model, dataset, results["index"], content["budgets"])
+    content["per_image"] = pack(results, planned.budgets)
     content["run"] = run_information(model.device, processes, command) | {
         "model": model.source,
         "seed": options.seed,
@@ -71,6 +80,15 @@ def evaluate(
         "images_per_second": round(len(results["index"]) / seconds, 2),
     }
     return content
+
+
+def _timed(model: TNet, dataset: ImageDataset, indices: np.ndarray, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Completes the entries of the budgets and tells how."""
+    images = [dataset[int(indices[at])].image for at in spread(len(indices), IMAGES)]
+    told, about = time_budgets(model, images, [tuple(entry["budget"]) for entry in entries])
+    for entry in entries:
+        entry.update(told.get(tuple(entry["budget"]), {}))
+    return about
 
 
 def _about_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:

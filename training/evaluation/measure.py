@@ -10,6 +10,7 @@
 | `probability` | (n * n,) | of its cells |
 | `inner` | (depths - 1, n * n) | looks taken at each cell of the grids below, at the budget of training |
 | `area/P` | (K, 3) | precision, recall and coverage after 1 … K looks at the second level |
+| `follow/M` | (7,) | what the first grid does under move M, see `equivariance` |
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tnet_core.tnet import TNet
 from training.evaluation.aggregate import subset_logits
 from training.evaluation.boxes import attention
 from training.evaluation.curve import hits
+from training.evaluation.equivariance import follow
 from training.evaluation.features import Looks, Ranker, learned, look_at
 from training.evaluation.options import Plan
 from training.evaluation.oracle import Oracle
@@ -60,6 +62,8 @@ class Measurer:
         found |= self._without_context(looks, masks, batch)
         found |= self._stopping(looks, ranks, batch)
         found |= self._heat(looks, ranks)
+        if self.plan.equivariance:
+            found |= follow(self.model, batch, looks.logits[0][:, 0])
         for name in self.plan.policies:
             if name != "learned":
                 found |= self._compared(name, looks, batch)

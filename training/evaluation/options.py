@@ -26,6 +26,8 @@ class Options:
     batch_size: int | None = None  # images per batch; None: by the number of looks
     workers: int = 2  # loader processes
     skip_unreadable: bool = False
+    equivariance: bool = True  # whether looks follow content that is moved (thumbnails only)
+    timing: bool = True  # time per image of some budgets, one image at a time
 
     def __post_init__(self) -> None:
         for name in self.policies:
@@ -53,6 +55,7 @@ class Plan:
     left_out: dict[str, str]  # policy -> why it is not measured
     batch_size: int
     first_batch: int  # of the pass that measures the mean policy
+    equivariance: bool
 
 
 def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
@@ -84,6 +87,7 @@ def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
         left_out=left_out,
         batch_size=options.batch_size or max(1, crops // tree.nodes),
         first_batch=options.batch_size or max(1, min(32, crops // (1 + sum(Tree(config.budget[:-1]).counts)))),
+        equivariance=options.equivariance and not config.is_baseline,
     )
 
 

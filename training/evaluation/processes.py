@@ -1,15 +1,15 @@
-"""Work that several processes share."""
+"""Work that several processes share. Accelerate is needed only where there are several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
-
-from accelerate import Accelerator
-from accelerate.utils import gather_object
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tnet_core.errors import TNetError
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 T = TypeVar("T")
 
@@ -24,6 +24,8 @@ def everywhere(work: Callable[[], T], accelerator: Accelerator | None) -> list[T
     others do not wait for it: all of them end with its sentence."""
     if accelerator is None or accelerator.num_processes == 1:
         return [work()]
+    from accelerate.utils import gather_object
+
     mine: T | None = None
     problem = ""
     try:

@@ -10,6 +10,8 @@ Schema 1 of `tnet_core.checkpoints.evaluation` (`dataset`, `budgets`) and, besid
 | `stopping` | adaptive stopping: threshold, accuracy, mean looks, mean FLOPs |
 | `attention` | precision, recall and coverage at the second level, per policy |
 | `heat_map`, `typical` | where the learned policy looks, overall and per class |
+| `equivariance` | whether first looks follow content that is mirrored, shifted or enlarged |
+| `timing` | how `ms_per_image` and `memory_gb` of the budgets were measured |
 | `per_image` | right or wrong of each image, for paired comparisons with other files |
 | `paper` | the rows of the paper that belong beside it |
 | `paper_same_model` | whether they are the same model's, or those of the nearest one |

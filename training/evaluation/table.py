@@ -26,7 +26,7 @@ def table(
         parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
     parts.append(_accuracies(content, paper or {}, beside))
     areas = _areas(content, attention or {}, beside)
-    for section in (_comparisons(content), areas, _stopping(content), _where(content)):
+    for section in (_comparisons(content), areas, _stopping(content), _where(content), _followed(content)):
         if section:
             parts.append(section)
     return "\n\n".join(parts)
@@ -150,6 +150,25 @@ def _where(content: dict[str, Any]) -> str:
     rows = [" ".join(cell.rjust(width) for cell in first[r * n : (r + 1) * n]) for r in range(n)]
     bias = found["centre_bias"]["after_looks"][0]
     return "\n".join([f"first look in % of the images (centre bias {bias:+.2f}):", *("  " + row for row in rows)])
+
+
+def _followed(content: dict[str, Any]) -> str:
+    found = content.get("equivariance")
+    if not found:
+        return ""
+    rows = [["image", "score", "interval", "content", "position", "first look follows", "stays", "of images"]]
+    for told in found["transforms"].values():
+        first = told["first_look"]
+        ends = " … ".join(_signed(end) for end in told["score_interval"])
+        row = [told["about"], _signed(told["score"]), ends, _signed(told["content"]), _signed(told["position"])]
+        rows.append([*row, _percent(first["followed"]), _percent(first["stayed"]), str(first["images"])])
+    low, high = (_signed(end) for end in found["score_interval"])
+    head = f"first looks follow content (1) or stay in position (-1): {_signed(found['score'])} [{low}, {high}]"
+    return f"{head}\n{_aligned(rows)}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}"
 
 
 def _looks(budget: Sequence[int]) -> str:

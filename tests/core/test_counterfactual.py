@@ -1,0 +1,162 @@
+"""Changed pictures and whether a grid follows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tnet_core as tn
+from tests.support.models import TINY, picture
+from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place, score, spearman
+from tnet_core.counterfactual.transforms import pixel_box
+
+
+def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def change(image: np.ndarray, **wish: Any) -> np.ndarray:
+    height, width = image.shape[:2]
+    return moved(image, place(Move(**wish), width, height))
+
+
+@pytest.mark.parametrize(("height", "width"), [(40, 60), (41, 61), (1, 7), (128, 128)])
+def test_flipping_twice_and_moving_nothing_change_nothing(height: int, width: int) -> None:
+    image = noise(height, width)
+    assert np.array_equal(change(image), image)
+    assert not np.shares_memory(change(image), image)
+    once = change(image, flip=True)
+    assert np.array_equal(once, image[:, ::-1]) and np.array_equal(change(once, flip=True), image)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_shifted_box_holds_the_same_pixels(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    height, width = (int(side) for side in generator.integers(30, 90, 2))
+    image = noise(height, width, seed)
+    placement = place(Move(dx=generator.uniform(-0.4, 0.4), dy=generator.uniform(-0.4, 0.4)), width, height)
+    changed = moved(image, placement)
+    x0, y0 = width // 2 - 1, height // 2 - 1
+    box = (x0 / width, y0 / height, (x0 + 3) / width, (y0 + 2) / height)
+    u0, v0, u1, v1 = (round(at * side) for at, side in zip(placement.box(box), (width, height) * 2, strict=True))
+    assert np.array_equal(changed[v0:v1, u0:u1], image[y0 : y0 + 2, x0 : x0 + 3])
+    assert (u1 - u0, v1 - v0) == (3, 2)
+
+
+def test_what_comes_in_from_outside_repeats_the_outermost_pixels() -> None:
+    image = noise(20, 30)
+    changed = change(image, dx=6 / 30, dy=-5 / 20)
+    assert np.array_equal(changed[:15, 6:], image[5:, :24])
+    assert np.array_equal(changed[:15, :6], np.repeat(image[5:, :1], 6, axis=1))
+    assert np.array_equal(changed[15:, 6:], np.repeat(image[-1:, :24], 5, axis=0))
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.8, 1.25, 1.6, 2.0])
+@pytest.mark.parametrize("flip", [False, True])
+def test_scaling_keeps_the_centre_and_maps_boxes(scale: float, flip: bool) -> None:
+    image = np.full((200, 300, 3), 60, dtype=np.uint8)
+    image[80:100, 130:170] = 240
+    placement = place(Move(scale=scale, flip=flip), 300, 200)
+    bright = moved(image, placement)[:, :, 0] > 150
+    rows, cols = np.flatnonzero(bright.any(1)), np.flatnonzero(bright.any(0))
+    found = np.array([cols[0], rows[0], cols[-1] + 1, rows[-1] + 1])
+    wanted = np.array(placement.box((130 / 300, 80 / 200, 170 / 300, 100 / 200))) * [300, 200, 300, 200]
+    assert np.abs(found - wanted).max() <= 1
+    assert placement.x.forward(0.5) == placement.y.forward(0.5) == 0.5
+
+
+def test_there_and_back_is_where_it_was() -> None:
+    placement = place(Move(flip=True, dx=0.13, dy=-0.2, scale=0.7), 321, 123)
+    for axis in (placement.x, placement.y):
+        for at in (0.0, 0.3, 1.0):
+            assert axis.backward(axis.forward(at)) == pytest.approx(at)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pasting_changes_only_the_target(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    image = noise(60, 80, seed)
+    corners = np.sort(generator.random((2, 2, 2)), axis=1)
+    source, target = (tuple(corner.ravel().tolist()) for corner in corners)
+    changed = pasted(image, source, target)
+    x0, y0, x1, y1 = pixel_box(target, 80, 60)
+    outside = np.ones((60, 80), dtype=bool)
+    outside[y0:y1, x0:x1] = False
+    assert np.array_equal(changed[outside], image[outside])
+    same = pasted(image, (0.0, 0.0, 0.25, 0.25), (0.5, 0.5, 0.75, 0.75))
+    assert np.array_equal(same[30:45, 40:60], image[:15, :20])
+
+
+@pytest.mark.parametrize("wish", [{"dx": 1.5}, {"dy": -2.0}, {"scale": 0.0}, {"scale": 9.0}, {"dx": float("nan")}])
+def test_impossible_moves_are_one_sentence(wish: dict[str, Any]) -> None:
+    with pytest.raises(tn.TNetError, match="A picture can be"):
+        Move(**wish)
+
+
+def test_a_move_belongs_to_one_size() -> None:
+    with pytest.raises(tn.TNetError, match="does not fit"):
+        moved(picture(20, 30), place(Move(flip=True), 31, 20))
+
+
+def test_rank_correlation_by_hand() -> None:
+    first = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0]])
+    second = np.array([[1.0, 9.0, 10.0, 11.0], [4.0, 3.0, 2.0, 1.0], [2.0, 1.0, 4.0, 3.0], [1.0, 2.0, 3.0, 4.0]])
+    found = spearman(first, second)
+    assert found[:3] == pytest.approx([1.0, -1.0, 0.6]) and np.isnan(found[3])  # 1 - 6 * 4 / (4 * 15)
+    assert spearman(np.array([[1.0, 1.0, 2.0]]), np.array([[1.0, 2.0, 3.0]]))[0] == pytest.approx(np.sqrt(3) / 2)
+
+
+def test_the_score_is_one_for_content_and_minus_one_for_position() -> None:
+    found = score(np.array([1.0, 0.2, 0.5, -1.0, 1.0, np.nan]), np.array([0.2, 1.0, 0.5, 1.0, 1.0, 0.0]))
+    assert found[:4] == pytest.approx([1.0, -1.0, 0.0, -1.0]) and np.isnan(found[4:]).all()
+    either = score(*(np.random.default_rng(0).uniform(-1, 1, (2, 500))))
+    assert (np.abs(either) <= 1).all()
+
+
+GRID = replace(TINY, grid=5, cell_fraction=0.35, input_size=448, location_rows=(1, 2, 3, 4, 5))
+
+
+def grids(count: int = 20) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(count, 5, 5))
+
+
+def shifted_cells(x: int, y: int) -> Move:
+    across, down = Lattice.of(GRID, 640, 480).step
+    return Move(dx=x * across, dy=y * down)
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 0), (-1, 0), (0, 2), (-2, 1)])
+def test_a_grid_that_moves_along_follows_content_and_one_that_does_not_follows_position(x: int, y: int) -> None:
+    lattice, old = Lattice.of(GRID, 640, 480), grids()
+    placement = place(shifted_cells(x, y), 448, 448)
+    along = np.roll(old, (y, x), axis=(1, 2))
+    with_content = compare(old.reshape(-1, 25), along.reshape(-1, 25), lattice, placement)
+    in_place = compare(old.reshape(-1, 25), old.reshape(-1, 25), lattice, placement)
+    assert with_content.cells == (5 - abs(x)) * (5 - abs(y))
+    assert with_content.content == pytest.approx(1.0) and with_content.score == pytest.approx(1.0)
+    assert in_place.position == pytest.approx(1.0) and in_place.score == pytest.approx(-1.0)
+    assert 0 < with_content.moved.sum() < len(old)  # the others' content left the picture
+    assert with_content.followed[with_content.moved].all() and not with_content.stayed.any()
+    assert in_place.stayed.all() and not in_place.followed[in_place.moved].any()
+
+
+def test_a_mirrored_grid_follows_content_and_the_middle_column_tells_nothing() -> None:
+    lattice, old = Lattice.of(GRID, 448, 448), grids(60)
+    found = compare(old.reshape(-1, 25), old[:, :, ::-1].reshape(-1, 25), lattice, place(Move(flip=True), 448, 448))
+    assert found.cells == 25 and found.score == pytest.approx(1.0)
+    top = old.reshape(-1, 25).argmax(1)
+    assert np.array_equal(found.moved, top % 5 != 2) and found.followed.all()
+
+
+def test_cells_between_others_are_interpolated() -> None:
+    config = replace(GRID, sampling="native", cell_fraction=0.2)
+    lattice = Lattice.of(config, 1000, 1000)
+    plane = np.add.outer(3.0 * np.arange(5), np.arange(5))  # linear, so that interpolation is exact
+    placement = place(Move(scale=2.0), 1000, 1000)
+    half = np.add.outer(3.0 * (1 + np.arange(5) / 2), 1 + np.arange(5) / 2)
+    found = compare(plane.reshape(1, 25), half.reshape(1, 25), lattice, placement)
+    assert found.cells == 25 and found.content == pytest.approx(1.0)
+    assert not found.moved.any()  # the best cell is a corner, whose content left the picture

@@ -1,0 +1,143 @@
+"""Does a grid of location logits follow the content of a picture, or the position in it?
+
+The grid of the changed picture is compared, cell by cell, with what the unchanged picture's grid says about the same
+*content* (where the cell's centre came from, linear between cell centres) and about the same *position*. Cells whose
+content had no cell before are compared with neither. Both are rank correlations (Spearman's, ties share their rank),
+since a traversal takes cells by rank. One number from the two:
+
+    score = (content - position) / ((1 - content) + (1 - position))
+
+1: content predicts the grid perfectly; -1: position does; 0: both equally well. It is undefined where both are perfect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tnet_core.config import TNetConfig
+from tnet_core.counterfactual.transforms import Axis, Placement
+from tnet_core.images.sampling import Frame
+
+# Of a cell. An official grid may lie half a pixel beside the picture's middle: that is no other place.
+_SLACK = 0.05
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Centres of a grid's cells, normalised; evenly spaced."""
+
+    rows: tuple[float, ...]
+    cols: tuple[float, ...]
+
+    @staticmethod
+    def of(config: TNetConfig, width: int, height: int) -> Lattice:
+        """The first grid of a picture of this size."""
+        frame = Frame(width, height, config)
+        down, across = frame.axes(frame.whole())
+        return Lattice(
+            tuple((start + down.cell / 2) / frame.height for start in down.starts),
+            tuple((start + across.cell / 2) / frame.width for start in across.starts),
+        )
+
+    @property
+    def step(self) -> tuple[float, float]:
+        """From one cell to the next: across, down."""
+        n = len(self.cols) - 1
+        return (self.cols[-1] - self.cols[0]) / n, (self.rows[-1] - self.rows[0]) / n
+
+
+@dataclass(frozen=True)
+class Followed:
+    """B pictures, each before and after the same move."""
+
+    content: np.ndarray  # (B,) rank correlation over the compared cells; NaN where a grid is flat
+    position: np.ndarray  # (B,)
+    cells: int  # compared
+    # Of the first look. `moved`: its content is at another cell now; the other three mean something only there.
+    moved: np.ndarray  # (B,) bool
+    followed: np.ndarray  # (B,) bool: the first look is now at the cell nearest to its content
+    near: np.ndarray  # (B,) bool: … at most one cell from it
+    stayed: np.ndarray  # (B,) bool: the first look is at the same cell as before
+
+    @property
+    def score(self) -> np.ndarray:
+        return score(self.content, self.position)
+
+
+def score(content: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """In [-1, 1], NaN where both correlations are 1 or one is undefined."""
+    apart = 2 - content - position
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(apart > 1e-9, (content - position) / np.where(apart > 1e-9, apart, 1.0), np.nan)
+
+
+def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: Placement) -> Followed:
+    """Logits of the first grid of the unchanged and of the changed pictures, both (B, n * n)."""
+    n = len(lattice.rows)
+    old, new = (np.asarray(values, dtype=np.float64).reshape(-1, n, n) for values in (before, after))
+    rows, cols = origins(lattice.rows, placement.y), origins(lattice.cols, placement.x)
+    known = ~np.isnan(rows)[:, None] & ~np.isnan(cols)[None, :]
+    came = np.einsum("ij,bjk,lk->bil", _between(rows), old, _between(cols))  # linear between cell centres
+    first, then = old.reshape(-1, n * n).argmax(1), new.reshape(-1, n * n).argmax(1)  # ties to the lower index
+    goal = np.stack([places(lattice.rows, placement.y)[first // n], places(lattice.cols, placement.x)[first % n]], 1)
+    was, now = (np.stack([cell // n, cell % n], 1) for cell in (first, then))
+    inside = ((goal >= -0.5 - _SLACK) & (goal <= n - 0.5 + _SLACK)).all(1)
+    return Followed(
+        content=spearman(came[:, known], new[:, known]),
+        position=spearman(old[:, known], new[:, known]),
+        cells=int(known.sum()),
+        moved=inside & (_distance(was, goal) > 0.5 + _SLACK),
+        followed=_distance(now, goal) <= 0.5 + _SLACK,
+        near=_distance(now, goal) <= 1 + _SLACK,
+        stayed=first == then,
+    )
+
+
+def origins(centres: Sequence[float], axis: Axis) -> np.ndarray:
+    """For each cell of the changed picture the cell its centre came from, as a fraction; NaN where there was none."""
+    at = _snapped(_index(np.array([axis.backward(centre) for centre in centres]), centres))
+    return np.where((at >= 0) & (at <= len(centres) - 1), at, np.nan)
+
+
+def places(centres: Sequence[float], axis: Axis) -> np.ndarray:
+    """For each cell of the unchanged picture the cell its centre is at now, as a fraction; it may lie outside."""
+    return _snapped(_index(np.array([axis.forward(centre) for centre in centres]), centres))
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Rank correlation of each row: (B, cells) twice -> (B,); NaN where all values of a row are equal."""
+    a, b = (_ranks(values) for values in (first, second))
+    length = np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(length > 0, (a * b).sum(1) / length, np.nan).clip(-1, 1)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Centred ranks, equal values share theirs: twice the number of smaller minus larger values is enough."""
+    found = np.empty(values.shape)
+    for row, line in enumerate(values):
+        found[row] = np.sign(np.round(line[:, None] - line[None, :], 12)).sum(1)
+    return found
+
+
+def _index(at: np.ndarray, centres: Sequence[float]) -> np.ndarray:
+    return (at - centres[0]) / ((centres[-1] - centres[0]) / (len(centres) - 1))
+
+
+def _snapped(at: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(at - np.rint(at)) <= _SLACK, np.rint(at), at)
+
+
+def _between(at: np.ndarray) -> np.ndarray:
+    """Linear interpolation between cells as a matrix (n, n); rows of zeros where there is nothing."""
+    cells = np.arange(len(at))
+    weights = np.maximum(0.0, 1.0 - np.abs(at[:, None] - cells[None, :]))
+    return np.nan_to_num(weights)
+
+
+def _distance(cells: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """In cells, along the axis in which it is larger."""
+    return np.abs(cells - goal).max(1)

@@ -1,0 +1,100 @@
+"""Time per image, one image at a time: what somebody waits for who gives the network a single picture.
+
+The passes that measure accuracy look at many images at once and at many more cells than a budget needs, so their
+duration says nothing about a budget. Here `tn.traverse` runs on some of the images, decoded before, once per budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tnet_core.config import TNetConfig
+from tnet_core.cost import flops
+from tnet_core.images.source import ImageSource
+from tnet_core.memory import PeakMemory
+from tnet_core.tnet import TNet
+from tnet_core.traversal import traverse
+from training.evaluation.modes import evaluating
+
+IMAGES = 8
+LIMIT = 15.0  # seconds, about
+_ROUNDS = 3  # at least so many images per budget, else fewer budgets are timed
+ABOUT = (
+    "ms_per_image of a budget: median over images of one traversal of one decoded image (batch of 1), which includes "
+    "cutting and resizing the looks and keeping a trace, and excludes decoding and loading the model; after a warm-up. "
+)
+_MEMORY = {
+    "cuda": "memory_gb: the most that the allocator held on the device during it, the weights included.",
+    "cpu": "Memory is left out: a process on a CPU has no count of its own for one traversal.",
+}
+Told = dict[tuple[int, ...], dict[str, float]]
+
+
+def time_budgets(
+    model: TNet, images: Sequence[np.ndarray], budgets: Sequence[tuple[int, ...]], limit: float = LIMIT
+) -> tuple[Told, dict[str, Any]]:
+    """What each budget's entry gets, and about how it was measured. `images` are (H, W, 3) uint8."""
+    sources = [ImageSource.open(image) for image in images]
+    seconds: dict[tuple[int, ...], list[float]] = {}
+    memory: dict[tuple[int, ...], int] = {}
+    began = time.perf_counter()
+
+    def run(source: ImageSource, budget: tuple[int, ...]) -> float:
+        peak = PeakMemory(model.device)
+        taken = _timed(lambda: traverse(model, source, budget), model.device)
+        memory[budget] = max(memory.get(budget, 0), peak.read())
+        return taken
+
+    with evaluating(model):
+        largest = budgets[-1]
+        run(sources[0], largest)  # the first run of all sets things up
+        cost = run(sources[0], largest) / flops(model.config, largest)
+        chosen = affordable(model.config, budgets, cost, limit / _ROUNDS)
+        for budget in chosen:
+            run(sources[0], budget)
+        memory.clear()
+        for count, source in enumerate(sources):
+            if count and time.perf_counter() - began > limit * count / (count + 1):  # the next one would be too much
+                break
+            for budget in chosen:
+                seconds.setdefault(budget, []).append(run(source, budget))
+    told: Told = {
+        budget: {"ms_per_image": round(1000 * float(np.median(found)), 3)} for budget, found in seconds.items()
+    }
+    kind = "cuda" if model.device.type == "cuda" else "cpu"
+    if kind == "cuda":
+        for budget in told:
+            told[budget]["memory_gb"] = round(memory[budget] / 1e9, 4)
+    rounds = len(seconds[chosen[0]])
+    about = {
+        "about": ABOUT + _MEMORY[kind], "batch_size": 1, "images": rounds, "budgets": len(chosen),
+        "seconds": round(time.perf_counter() - began, 1),
+    }  # fmt: skip
+    return told, about
+
+
+def affordable(
+    config: TNetConfig, budgets: Sequence[tuple[int, ...]], seconds_per_flop: float, limit: float
+) -> list[tuple[int, ...]]:
+    """All budgets if one round over them stays within the limit, else some of them, evenly spread, always the first."""
+    expected = np.array([flops(config, budget) for budget in budgets], dtype=np.float64) * seconds_per_flop
+    for step in range(1, len(budgets)):
+        if expected[::step].sum() <= limit:
+            return list(budgets[::step])
+    return [budgets[0]]
+
+
+def _timed(work: Callable[[], object], device: torch.device) -> float:
+    cuda = device.type == "cuda"
+    if cuda:
+        torch.cuda.synchronize(device)
+    began = time.perf_counter()
+    work()
+    if cuda:
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - began
