@@ -10,7 +10,6 @@ import tnet_core as tn
 from pages.explorer import Explorer, Session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
-from tnet_core.numbers import whole
 from viz.audit import board, read_audit, report
 from viz.audit.looks import FEWEST, pool, usual
 from viz.audit.report import Subject
@@ -95,9 +94,10 @@ class Auditor:
 
     def report(self, shown: Shown, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:
         """About the first looks and a class; both as a browser sends them."""
-        count = int(looks) if isinstance(looks, float) and looks.is_integer() else looks
-        count = whole(count, "The number of looks", FEWEST, len(shown.looks))
-        trace = shown.session.trace.only(shown.looks[:count])
+        most = len(shown.looks)
+        if isinstance(looks, bool) or not isinstance(looks, (int, float)) or looks not in range(FEWEST, most + 1):
+            raise tn.TNetError(f"The number of looks must be a whole number in {FEWEST}…{most}.")
+        trace = shown.session.trace.only(shown.looks[: int(looks)])
         found = faithfulness(trace, _class(trace, cls, shown.subject.label), on_step=on_step)
         return report(found, trace, shown.subject)
 

@@ -30,10 +30,11 @@ def moves_panel(audit: Audit) -> str:
 
 
 def _line(move: Moved) -> str:
-    score = f"<div><b>{signed(move.score.value)}</b> <small>{between(move.score)}</small></div>"
+    told = f"<div><b>{signed(move.score.value)}</b> <small>{between(move.score)}</small></div>"
+    score = f'<div class="tna-pair">{told}{whisker(move.score, 1.0)}</div>'
     return (
         f'<tr><th scope="row">{html.escape(move.about)}</th>'
-        f'<td data-label="score" data-score>{score}{whisker(move.score, 1.0)}</td>'
+        f'<td data-label="score" data-score>{score}</td>'
         f"{_share('first look followed', move.followed)}{_share('stayed', move.stayed)}</tr>"
     )
 

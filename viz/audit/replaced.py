@@ -50,5 +50,6 @@ def _cell(row: AtBudget, name: str, reach: float) -> str:
     lost = row.lost.get(name)
     if lost is None:
         return f'<td data-label="{_COLUMNS[name]}" class="tna-none"></td>'
-    told = f"<b>{points(lost.value)}</b> <small>{points_between(lost)}</small>"
-    return f'<td data-label="{_COLUMNS[name]}" data-lost="{name}"><div>{told}</div>{whisker(lost, reach)}</td>'
+    told = f"<div><b>{points(lost.value)}</b> <small>{points_between(lost)}</small></div>"
+    pair = f'<div class="tna-pair">{told}{whisker(lost, reach)}</div>'
+    return f'<td data-label="{_COLUMNS[name]}" data-lost="{name}">{pair}</td>'

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from tnet_core import Trace
 from tnet_core.explain import Course, Faithfulness, area
@@ -94,18 +97,18 @@ def _enough(found: Faithfulness) -> str:
         "others being kept; below zero they stood in the way. The thumbnail has seen the whole image, so both are told "
         "with it and without it. Exact: looks do not depend on one another."
     )
-    columns = {
-        "first k, with thumbnail": ("sufficiency", found.sufficiency),
-        "first k alone": ("sufficiency-alone", found.sufficiency_alone),
-        "lost without, with thumbnail": ("necessity", found.necessity),
-        "lost without, looks alone": ("necessity-alone", found.necessity_alone),
+    columns: dict[str, tuple[str, np.ndarray, Callable[[float], str]]] = {
+        "first k, with thumbnail": ("sufficiency", found.sufficiency, percent),
+        "first k alone": ("sufficiency-alone", found.sufficiency_alone, percent),
+        "lost without, with thumbnail": ("necessity", found.necessity, _points),
+        "lost without, looks alone": ("necessity-alone", found.necessity_alone, _points),
     }
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     lines = []
     for k in range(1, len(found.sufficiency)):
         cells = "".join(
-            f'<td data-label="{label}" data-{name}="{values[k]:.6f}">{percent(float(values[k]))}</td>'
-            for label, (name, values) in columns.items()
+            f'<td data-label="{label}" data-{name}="{values[k]:.6f}">{write(float(values[k]))}</td>'
+            for label, (name, values, write) in columns.items()
         )
         lines.append(f'<tr><th scope="row">{k}</th>{cells}</tr>')
     table = (
@@ -113,3 +116,7 @@ def _enough(found: Faithfulness) -> str:
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
     return panel("enough", "Sufficiency and necessity", caption, table)
+
+
+def _points(share: float) -> str:
+    return f"{short(100 * share)} points"

@@ -1,0 +1,194 @@
+"""The Audit tab's handlers: what a browser may send, and what comes back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import pytest
+from PIL import Image
+
+import tnet_core as tn
+from pages.audit import audit
+from pages.auditor import LABEL, NO_PICTURE, PREDICTED, Auditor
+from pages.explore import Explored
+from pages.explorer import Explorer, Session
+from tests.support.evaluation_cards import bundled, card
+from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
+from tests.viz.test_audit_reading import content
+from tnet_core import explain
+from tnet_core.checkpoints import CheckpointCard, Registry
+from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
+    """A small model of three levels, and one of two that nobody trained."""
+    folder = tmp_path_factory.mktemp("deep")
+    tn.save(tiny(TINY_3L), folder / "model", class_names=["<i>a</i>", "b", "c", "d", "e", "f", "g"])
+    Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
+    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    shelf.add(str(folder / "model"), on_notice=lambda _: None)
+    return Explorer(shelf)
+
+
+@pytest.fixture(scope="module")
+def session(explorer: Explorer) -> Session:
+    file = Path(explorer.landing).parent / "mine.png"
+    return explorer.open(explorer.landing, str(file))[0]
+
+
+@pytest.fixture(scope="module")
+def cards() -> list[CheckpointCard]:
+    return bundled()
+
+
+@pytest.fixture(scope="module")
+def demo(explorer: Explorer, cards: list[CheckpointCard]) -> gr.Blocks:
+    with gr.Blocks() as page, gr.Tabs(), gr.Tab("Audit"):
+        audit(explorer, Explored(gr.State(explorer.landing), gr.State()), lambda: cards)
+    return page
+
+
+def handler(demo: gr.Blocks, name: str) -> Callable[..., list[Any]]:
+    return next(listener.fn for listener in demo.fns.values() if listener.name == name)
+
+
+def outputs(demo: gr.Blocks, name: str, answer: list[Any]) -> dict[str, Any]:
+    """By the ids of the components; states have none."""
+    listener = next(listener for listener in demo.fns.values() if listener.name == name)
+    assert len(answer) == len(listener.outputs)
+    return {
+        part.elem_id or str(at): value for at, (part, value) in enumerate(zip(listener.outputs, answer, strict=True))
+    }
+
+
+def progress(*_: Any, **__: Any) -> None:
+    """Nobody watches."""
+
+
+def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) -> None:
+    listeners = list(demo.fns.values())
+    assert {listener.name for listener in listeners} == {"on_open", "on_checkpoint", "on_report"}
+    assert all(not listener.preprocess and listener.api_visibility == "private" for listener in listeners)
+
+
+def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
+    demo: gr.Blocks, explorer: Explorer, session: Session
+) -> None:
+    with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
+        answer = handler(demo, "on_open")(explorer.landing, "", session, None, progress)
+    assert calls.batches == []
+    found = outputs(demo, "on_open", answer)
+    assert "was never evaluated" in found["audit-board"]  # the small model has no evaluation
+    assert found["audit-chooser"]["value"] is None and len(found["audit-chooser"]["choices"]) == 5
+    choices = found["audit-class"]["choices"]
+    assert choices[0] == ("the predicted class", PREDICTED) and choices[1] == ("<i>a</i>", "0") and len(choices) == 8
+    assert (found["audit-looks"]["maximum"], found["audit-looks"]["value"]) == (6, 6)  # trained with 2 x 2
+    kept = session.trace.only(session.trace.select(budget=(2, 2)))
+    expected = explain.faithfulness(kept, kept.prediction)
+    shown = found["audit-report"]
+    shares = [float(value) for value in re.findall(r'data-shapley="([^"]*)"', shown)]
+    np.testing.assert_allclose(shares, expected.shapley, atol=1e-6)
+    assert "mine.png" in shown and "<i>a</i>" not in shown
+    # opened again, everything is as it was left
+    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], progress)
+    assert all(change == gr.skip() for change in again)
+    # … unless something else is explored
+    other, _ = explorer.open(explorer.landing, 0)
+    changed = outputs(
+        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], progress)
+    )
+    assert changed["audit-board"] == gr.skip() and "mine.png" not in changed["audit-report"]
+
+
+def test_class_and_number_of_looks_are_followed(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
+    shown = Auditor(explorer, lambda: []).show(session)
+    for cls, looks in (("3", 2), ("6", 5), ("0", 6.0), (PREDICTED, 4)):
+        answer = outputs(demo, "on_report", handler(demo, "on_report")(cls, looks, session, shown, progress))
+        kept = session.trace.only(shown.looks[: int(looks)])
+        target = kept.prediction if cls == PREDICTED else int(cls)
+        values = [float(value) for value in re.findall(r'data-share="([^"]*)"', answer["audit-report"])]
+        np.testing.assert_allclose(values, kept.contributions(target).values, atol=1e-6)
+        assert answer["audit-problem"] == "" and answer["audit-class"] == gr.skip()
+
+
+def test_the_true_label_can_be_asked_for_where_it_is_known(explorer: Explorer, session: Session) -> None:
+    auditor = Auditor(explorer, lambda: [])
+    shown = auditor.show(session)
+    with pytest.raises(tn.TNetError, match="no class 'label'"):
+        auditor.report(shown, LABEL, 2)
+    known = replace(shown, subject=replace(shown.subject, label=4))
+    assert known.classes[1] == ("the true label: e", LABEL)
+    assert 'data-class="4"' in auditor.report(known, LABEL, 2)
+
+
+WRONG = [
+    None,
+    True,
+    -5,
+    1,
+    7,
+    10**400,
+    float("nan"),
+    2.5,
+    "../../etc/passwd",
+    "<script>",
+    "²",
+    "99",
+    {"a": []},
+    ["x"] * 1000,
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda value: repr(value)[:20])
+def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
+    demo: gr.Blocks, explorer: Explorer, session: Session, wrong: Any
+) -> None:
+    shown = Auditor(explorer, lambda: []).show(session)
+    for cls, looks in ((wrong, 3), ("1", wrong)):
+        answer = outputs(demo, "on_report", handler(demo, "on_report")(cls, looks, session, shown, progress))
+        assert answer["audit-report"] == gr.skip() and answer["audit-problem"].count("tn-problem") == 1
+        assert "<script>" not in answer["audit-problem"] and len(answer["audit-problem"]) < 400
+    answer = outputs(demo, "on_checkpoint", handler(demo, "on_checkpoint")(wrong))
+    assert answer["audit-board"] == gr.skip() and "no evaluated checkpoint" in answer["audit-noted"]
+    assert "<script>" not in answer["audit-noted"] and len(answer["audit-noted"]) < 400
+
+
+def test_without_a_picture_there_is_a_sentence_instead_of_a_report(demo: gr.Blocks, session: Session) -> None:
+    for name, given in (("on_open", (session.spec, "")), ("on_report", (PREDICTED, 3))):
+        answer = outputs(demo, name, handler(demo, name)(*given, None, None, progress))
+        assert NO_PICTURE in answer["audit-report"]
+        assert answer["audit-class"]["visible"] is answer["audit-looks"]["visible"] is False
+
+
+def test_a_report_about_another_picture_is_made_anew(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
+    shown = Auditor(explorer, lambda: []).show(session)
+    other, _ = explorer.open(session.spec, 1)
+    answer = outputs(demo, "on_report", handler(demo, "on_report")("3", 2, other, shown, progress))
+    assert answer["audit-class"]["value"] == PREDICTED and "mine.png" not in answer["audit-report"]
+
+
+def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
+    explorer: Explorer, cards: list[CheckpointCard], tmp_path: Path
+) -> None:
+    growing = list(cards)
+    auditor = Auditor(explorer, lambda: growing)
+    assert [name for _, name in auditor.choices()] == [about.source for about in cards]
+    first = auditor.audit("tnet-lite0-cub")
+    assert first is auditor.audit("tnet-lite0-cub") and "Where it looks" in first
+    assert "no policy to audit" in auditor.audit("en-lite0-cub-160")
+    growing[:] = [card(tmp_path, content("tnet-needles"), source="tnet-lite0-cub", title="another")]
+    assert "another, measured on needles" in auditor.audit("tnet-lite0-cub")
+
+
+def test_an_untrained_model_has_a_report_but_no_audit(explorer: Explorer) -> None:
+    bare = Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
+    assert bare.landing == UNTRAINED
+    name, made = Auditor(bare, bare.shelf.cards).of(UNTRAINED)
+    assert name is None and "never evaluated" in made

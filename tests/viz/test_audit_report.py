@@ -1,0 +1,100 @@
+"""The faithfulness report as the page shows it: the numbers of `tnet_core.explain`."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tnet_core as tn
+from tests.support.models import TINY_3L, picture, tiny
+from tnet_core import explain
+from viz.audit.looks import pool, usual
+from viz.audit.report import Subject, report
+from viz.numbers import percent, short, signed
+
+NASTY = "<b onmouseover=alert(1)>\"'&"
+SUBJECT = Subject("a bird", "garden birds", "data:image/webp;base64,AA==", label=2)
+
+
+def numbers(shown: str, name: str) -> list[float]:
+    return [float(value) for value in re.findall(rf'data-{name}="([^"]*)"', shown)]
+
+
+def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
+    kept = trace.only(range(6))
+    for cls in range(7):
+        found = explain.faithfulness(kept, cls)
+        shown = report(found, kept, SUBJECT)
+        close = {"atol": 1e-6}
+        np.testing.assert_allclose(numbers(shown, "share"), found.contributions.values, **close)
+        np.testing.assert_allclose(numbers(shown, "weight"), found.weights, **close)
+        np.testing.assert_allclose(numbers(shown, "shapley"), found.shapley, **close)
+        np.testing.assert_allclose(numbers(shown, "sufficiency"), found.sufficiency[1:], **close)
+        np.testing.assert_allclose(numbers(shown, "sufficiency-alone"), found.sufficiency_alone[1:], **close)
+        np.testing.assert_allclose(numbers(shown, "necessity"), found.necessity[1:], **close)
+        np.testing.assert_allclose(numbers(shown, "necessity-alone"), found.necessity_alone[1:], **close)
+        drawn = [*found.insertion.network, *found.deletion.network]
+        np.testing.assert_allclose(numbers(shown, "probability"), drawn, **close)
+        areas = [
+            value
+            for course in (found.insertion, found.deletion)
+            for value in (explain.area(course.network), course.random_areas.mean(), explain.area(course.oracle))
+        ]
+        np.testing.assert_allclose(numbers(shown, "exact"), areas, **close)
+        assert re.findall(r"data-beaten>([^<]*)<", shown) == [
+            f"{round(100 * share)} of 100" for share in (found.beaten_by_insertion, found.beaten_by_deletion)
+        ]
+        assert numbers(shown, "violations") == [len(found.violations)]
+        assert shown.count("heavy, but against") == len(found.violations)
+        # … as they are written
+        assert all(f"<b>{signed(float(value))}</b>" in shown for value in found.contributions.values)
+        assert all(f">{short(float(weight))}</td>" in shown for weight in found.weights)
+        assert f">{percent(float(found.sufficiency[-1]))}</b>" in shown
+        predicted = kept.prediction
+        assert ("which it predicts" in shown) is (cls == predicted)
+        assert ("this is the picture's label" in shown) is (cls == 2)
+
+
+def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:
+    kept = trace.only(range(4))
+    found = explain.faithfulness(kept, 1)
+    shown = report(found, kept, SUBJECT)
+    for name, values in (("network", found.insertion.network), ("hindsight", found.insertion.oracle)):
+        line = re.search(rf'<polyline class="tna-{name}" points="([^"]*)"', shown)
+        assert line is not None
+        points = np.array([[float(n) for n in point.split(",")] for point in line.group(1).split()])
+        np.testing.assert_allclose(points[:, 0], np.linspace(42, 370, 5), atol=0.06)
+        np.testing.assert_allclose((174 - points[:, 1]) / 166, values, atol=1e-3)
+    band = re.search(r'<polygon class="tna-band" points="([^"]*)"', shown)
+    assert band is not None and len(band.group(1).split()) == 10
+
+
+def test_names_are_text(trace: tn.Trace) -> None:
+    named = replace(trace.only(range(2)), class_names=(NASTY,) * 7)
+    shown = report(explain.faithfulness(named, 0), named, replace(SUBJECT, title=NASTY, checkpoint=NASTY))
+    assert "<b onmouseover" not in shown and shown.count(html.escape(NASTY)) >= 3
+
+
+def test_two_levels_offer_all_looks_up_to_twelve_three_those_of_the_trained_budget(trace: tn.Trace) -> None:
+    assert pool(trace) == tuple(range(9)) and usual(trace) == 8
+    deep = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(4, 3))
+    within = deep.select(budget=(2, 2))
+    assert pool(deep) == within and len(within) == 6 == usual(deep)
+    assert [look.parent for look in deep.only(pool(deep)).locations] == [None, None, 0, 0, 1, 1]
+    shallow = tn.traverse(tiny(replace(TINY_3L, budget=(1, 0))), picture(seed=3), budget=(4, 3))
+    assert pool(shallow) == tuple(range(12))
+    short_run = tn.traverse(tiny(), picture(), budget=(1,))
+    assert pool(short_run) == (0,)
+
+
+@pytest.mark.parametrize("looks", [2, 6])
+def test_looks_inside_looks_keep_their_names(looks: int) -> None:
+    deep = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(4, 3))
+    kept = deep.only(pool(deep)[:looks])
+    shown = report(explain.faithfulness(kept, 0), kept, SUBJECT)
+    names = re.findall(r'<th scope="row">(look [\d.]+)', shown)
+    assert names == ["look 1", "look 2", "look 1.1", "look 1.2", "look 2.1", "look 2.2"][:looks]
