@@ -38,7 +38,16 @@ def download(shown: Selection) -> str:
     return (
         f'<a class="tnc-download" download="tnet-comparison-{html.escape(name)}.csv" '
         f'href="data:text/csv;charset=utf-8;base64,{data}">Download CSV</a>'
-        f'<span class="tnc-note">{count} points, full precision</span>'
+        f"{_drawn(name, 'svg')}{_drawn(name, 'png')}"
+        f'<span class="tnc-note">CSV: {count} points, full precision</span>'
+    )
+
+
+def _drawn(name: str, kind: str) -> str:
+    """A button; the browser draws the chart and its legend as they stand."""
+    return (
+        f'<button type="button" class="tnc-download" data-chart=".tnc-chart" data-format="{kind}" '
+        f'data-name="tnet-comparison-{html.escape(name)}">Chart as {kind.upper()}</button>'
     )
 
 

@@ -57,7 +57,7 @@ async function reportOf(view) {
 }
 
 // How to come back to the page; a picture that was brought has no address.
-const returnTo = view => view.scene.link?.example ? location.origin + addressWith(linkOf(view.state), ["__sign"]) : "";
+const returnTo = view => view.scene.link?.example ? location.origin + addressWith(linkOf(view.state), ["__sign", "__theme"]) : "";
 
 function facts(view) {
   const { scene } = view, about = scene.evidence;
@@ -65,7 +65,8 @@ function facts(view) {
   return {
     "Picture": `${scene.title}, ${scene.width} × ${scene.height} px${scene.credit ? `, ${scene.credit}` : ""}`,
     [`sha256 of its ${about.image.hashed}`]: about.image.sha256,
-    "Opens with": looks,
+    "Decision": `${scene.classes[view.order[0]]}, ${percent(view.share[view.order[0]])}`,
+    "Decided from": looks,
     "Checkpoint": about.title ? `${about.title} (${about.source})` : about.source,
     "Model": about.model,
     "Files": about.origin,
@@ -88,7 +89,7 @@ function reportText(scene, view, smaller) {
   const [style, code] = ["tn-stage-style", "tn-stage-script"].map(id => document.getElementById(id).textContent);
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">\n` +
     `<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">\n<title>${escaped(scene.title)}: TNet Explorer report</title>\n` +
-    `<style>${REPORT.style}</style>\n<style id="tn-stage-style">${style}</style></head>\n<body><header class="tn-report"><h1>${escaped(scene.title)}</h1>\n<p>${escaped(REPORT.exact)}${smaller ? ` ${escaped(SQUEEZED)}` : ""}</p>\n<dl>${rows}</dl></header>\n` +
+    `<style id="tn-stage-style">${style}</style>\n<style>${REPORT.style}</style></head>\n<body><header class="tn-report"><small>TNet Explorer report</small><h1>${escaped(scene.title)}</h1>\n<p>${escaped(REPORT.exact)}${smaller ? ` ${escaped(SQUEEZED)}` : ""}</p>\n<dl>${rows}</dl></header>\n` +
     `<main>${REPORT.template}</main>\n<script type="application/json" id="tn-scene">${inlined(scene)}</` + `script>\n` +
     `<script nonce="${nonce}" id="tn-stage-script">${code}</` + `script>\n<script nonce="${nonce}">TNetStage.openReport();</` + `script></body></html>\n`;
 }

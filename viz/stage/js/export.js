@@ -75,9 +75,9 @@ function mountExport(stage, look, host) {
   });
 }
 
-// The chart of another tab: a button names it, the format and the file.
+// The chart of another tab: a button names the element that holds it, the format and the file.
 document.addEventListener("click", async event => {
-  const button = event.target.closest?.("[data-chart]"), chart = button && document.querySelector(`${button.dataset.chart} .js-plotly-plot`);
+  const button = event.target.closest?.("[data-chart]"), chart = button && document.querySelector(button.dataset.chart);
   if (!chart) return;
   const drawing = figureOf(chart, button.dataset.name), name = `${part(button.dataset.name, 90)}.${button.dataset.format}`;
   save(button.dataset.format === "svg" ? new Blob([drawing.text], { type: "image/svg+xml" }) : await pngOf(drawing), name);

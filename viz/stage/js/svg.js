@@ -104,7 +104,8 @@ function nested(drawing, box) {
 function copied(element) {
   const copy = document.createElementNS("http://www.w3.org/2000/svg", element.localName), style = getComputedStyle(element);
   for (const { name, value } of element.attributes) {
-    if (KEPT.test(name) && (!value.includes("url(") || /^url\(['"]?#[\w-]+['"]?\)$/.test(value))) copy.setAttribute(name, value);
+    const local = value.replace(/^url\(.*#([\w-]+)['"]?\)$/, "url(#$1)"); // may be written with the page's address
+    if (KEPT.test(name) && !/url\((?!#)/.test(local)) copy.setAttribute(name, local);
   }
   for (const name of INLINED) {
     const value = style.getPropertyValue(name);
