@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
 import tnet_core as tn
 from pages.explorer import LEFT_ALONE, Explorer, Session
@@ -46,8 +47,9 @@ def file_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str
     raise tn.TNetError("There is no such file to take.")
 
 
-def _place(explorer: Explorer, session: Session) -> Any:
-    explorer.picture(session.spec, session.where)  # says so if it is not there any more
-    if isinstance(session.where, str):
-        return Path(session.where)
-    return explorer.pictures(session.spec)[session.where].open()
+def _place(explorer: Explorer, session: Session) -> Path | np.ndarray:
+    if isinstance(session.where, int):
+        return explorer.pictures(session.spec)[session.where].open()
+    if not Path(session.where).is_file():
+        raise tn.TNetError("This picture is not here any more: choose or upload it again.")
+    return Path(session.where)

@@ -298,8 +298,9 @@ class Trace:
         """
         found = source.sha256_of(self.image.hashed)
         if found is None:
+            same_kind = "file (a path or its bytes)" if self.image.hashed == "file" else "array or Pillow image"
             raise TNetError(
-                "This trace knows its image by the sha256 of its file: give the file (a path or its bytes)."
+                f"This trace knows its image by the sha256 of its {self.image.hashed}: give the {same_kind}."
             )
         if found != self.image.sha256:
             raise TNetError("This image is not the one the trace was made of: its sha256 differs.")

@@ -17,9 +17,9 @@ _LARGEST = 12 * 2**20  # bytes; larger ones were uploaded, so their owner has th
 
 def original(picture: Path | np.ndarray) -> dict[str, Any]:
     """The file as it is, or pixels without loss: both have the sha256 that a trace knows the picture by."""
+    if isinstance(picture, Path) and (size := picture.stat().st_size) > _LARGEST:
+        raise TNetError(f"This picture has {size / 2**20:.0f} MB and is not sent back: keep your own file of it.")
     data = picture.read_bytes() if isinstance(picture, Path) else _png(picture)
-    if len(data) > _LARGEST:
-        raise TNetError(f"This picture has {len(data) / 2**20:.0f} MB and is not sent back: keep your own file of it.")
     kind = Image.open(io.BytesIO(data)).format or ""  # it was opened before
     return {
         "kind": "file",

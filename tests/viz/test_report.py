@@ -1,0 +1,43 @@
+"""What a file that leaves the page says about its origin."""
+
+from __future__ import annotations
+
+import re
+
+import tnet_core as tn
+from tests.support.models import picture, tiny
+from tnet_core.checkpoints import CheckpointCard, card_of
+from tnet_core.checkpoints.digests import FileDigest
+from viz.report import evidence, script
+from viz.report.page import style
+
+SHA = "ab" * 32
+
+
+def test_a_pinned_checkpoint_is_named_with_its_hash_and_licence() -> None:
+    trace = tn.traverse(tiny(), picture(), budget=(1,))
+    about = CheckpointCard(
+        "garden-birds", "Registry 'mine.yaml', every file checked.", title="Birds", verified=True,
+        files={"model.safetensors": FileDigest(SHA, 10)}, licence_weights="apache-2.0", licence_data="CC0",
+    )  # fmt: skip
+    told = evidence(trace, about)
+    assert (told["title"], told["sha256"]) == ("Birds", SHA)
+    assert told["licence"] == "weights apache-2.0; data CC0"
+    assert told["image"] == {"sha256": trace.image.sha256, "hashed": "pixels"}
+    assert told["weights"] == ""  # the trace names them
+    assert re.search(r"Python 3\.\d+.*torch \d.*trace format 1", told["versions"])
+
+
+def test_weights_that_no_name_leads_to_must_be_given_to_the_replay() -> None:
+    trace = tn.traverse(tiny(), picture(), budget=(1,))
+    assert evidence(trace, CheckpointCard("mine", "The folder 'mine'."))["weights"] == "--checkpoint FOLDER"
+    model = tn.build(tn.preset("lite0-cub"), seed=0)
+    untrained = tn.traverse(model, picture(), budget=(0,))
+    told = evidence(untrained, card_of(model))
+    assert told["weights"] == "--preset lite0-cub" and told["sha256"] is None
+
+
+def test_nothing_in_the_script_can_end_the_element_that_holds_it() -> None:
+    code = script("<div>a</div></script><script>b</script>")
+    assert "</script" not in code and "<!--" not in code
+    assert "@media print" in style()
