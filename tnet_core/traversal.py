@@ -23,6 +23,8 @@ from tnet_core.config import Sampling
 from tnet_core.errors import TNetError
 from tnet_core.images.sampling import Region, Sampler, to_bytes
 from tnet_core.images.source import ImageSource
+from tnet_core.kernels import reader_for
+from tnet_core.kernels.transfer import fetch
 from tnet_core.memory import PeakMemory
 from tnet_core.numbers import softmax, whole
 from tnet_core.policies import ranked, resolve
@@ -89,6 +91,7 @@ class Traversal:
         self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
         self._bias = model.classifier.linear.bias.detach().float().cpu().numpy()
         self._projector = model.classifier.linear.weight.detach()
+        self._reader = reader_for(self.sampler, self._projector)
 
     # Taking looks ------------------------------------------------------------------------------
 
@@ -228,19 +231,19 @@ class Traversal:
 
     def _process(self, targets: list[_Target]) -> None:
         began = time.perf_counter()
-        views = [self.sampler.read(target.region) for target in targets]
-        images = np.stack([values for values, _ in views]).transpose(0, 3, 1, 2)  # (B, 3, b, b)
-        scores: np.ndarray | None = None
+        views = self._reader.read([target.region for target in targets], [target.position for target in targets])
+        opens_grids = self._opens_grids(targets)
         with torch.inference_mode(), torch.autocast("cuda", enabled=self.model.device.type == "cuda"):
-            batch = torch.from_numpy(images).to(self._projector)  # where the model is, in its precision
-            positions = torch.tensor([target.position for target in targets], device=self.model.device)
-            looked = self.model.look(batch, positions)
-            if self._opens_grids(targets):
-                scores = self.model.locate(looked).cpu().numpy()  # (B, n * n)
+            looked = self.model.look(views.images, views.positions)
+            unit = self.model.locate(looked) if opens_grids else None  # (B, n * n)
         with torch.inference_mode():
             feature = looked.feature.float()
-            projections = (feature @ self._projector.float().T).cpu().numpy()  # (B, classes)
-            features = feature.cpu().numpy()
+            wanted = [feature, feature @ self._projector.float().T]  # (B, D), (B, classes)
+            wanted += [] if unit is None else [unit]
+            wanted += [] if views.values else [views.as_bytes()]
+            features, projections, *rest = fetch(wanted)  # the one place of a level where the CPU waits
+        scores = None if unit is None else rest[0]
+        seen = None if views.values else rest[-1]
         produced = [features, projections, self._bias] + ([] if scores is None else [scores])
         if not all(np.isfinite(values).all() for values in produced):
             raise TNetError(NOT_FINITE)
@@ -256,10 +259,9 @@ class Traversal:
             self._children[len(self._nodes)] = []
             if target.parent is not None:
                 self._children[target.parent].append(target.index)
-            crop = to_bytes(views[i][0])
-            self._nodes.append(
-                _Node(target, location, grid, ranking, features[i], projections[i], crop, views[i][1], seconds)
-            )
+            crop = to_bytes(views.values[i]) if seen is None else seen[i]
+            cost = views.pixels_read[i]
+            self._nodes.append(_Node(target, location, grid, ranking, features[i], projections[i], crop, cost, seconds))
 
     def _opens_grids(self, targets: list[_Target]) -> bool:
         parent = targets[0].parent
