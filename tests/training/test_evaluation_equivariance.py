@@ -89,8 +89,8 @@ def test_a_policy_of_positions_alone_scores_minus_one(config: tn.TNetConfig) -> 
 def test_a_policy_of_content_alone_scores_one() -> None:
     found = measured(looks_by_content(TWO))["equivariance"]
     for name, told in found["transforms"].items():
-        if name == "zoom_in":  # a cell sees other pixels then, so the old grid predicts the new one roughly
-            assert told["score"] > 0.3 and told["cells"] == 9
+        if name == "zoom_in":  # a cell holds other pixels then, so the old grid predicts the new one only roughly
+            assert told["content"] > 0.7 and told["cells"] == 9
             continue
         assert told["score"] == 1 and told["content"] == 1, name
         # the streaks that come in from outside may have the most contrast of all, if an object lies at the border
