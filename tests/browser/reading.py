@@ -114,13 +114,16 @@ def contrasts(page: Page, selector: str) -> list[tuple[str, float]]:
 
 
 def beyond(page: Page, width: int) -> list[str]:
-    """Elements that reach outside the page and cannot be scrolled to inside of it."""
+    """Elements that reach outside the page and cannot be scrolled to inside of it.
+
+    Gradio measures its tabs on a copy of one pixel, which nobody sees.
+    """
     return page.evaluate(
         """width => { const scrolls = e => e && (e.scrollWidth > e.clientWidth
               && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
           return [...document.querySelectorAll('.gradio-container *')].filter(e => {
              const r = e.getBoundingClientRect();
-             return r.width && (r.right > width + 1 || r.left < -1) && !scrolls(e); })
+             return r.width && (r.right > width + 1 || r.left < -1) && !scrolls(e) && !e.closest('.visually-hidden'); })
            .map(e => e.className.baseVal ?? e.className); }""",
         width,
     )
