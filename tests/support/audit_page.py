@@ -1,29 +1,28 @@
-"""The whole page with the bundled checkpoints, in a thread of this process."""
+"""A page with the tabs Explore and Audit, in a thread of this process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import gradio as gr
+
+from pages.audit import audit
+from pages.auditor import Cards
+from pages.explore import explore
 from pages.explorer import Explorer
-from pages.site import head, site, theme
+from pages.site import head, theme
 from tests.support.comparison_page import LAUNCH
-from tnet_core.checkpoints import CheckpointCard
-from tnet_core.checkpoints.registry_offer import Shelf
-
-
-class Shelved(Shelf):
-    """A shelf with cards of checkpoints that have no model."""
-
-    more: list[CheckpointCard]
-
-    def cards(self) -> list[CheckpointCard]:
-        return [*super().cards(), *self.more]
 
 
 @contextmanager
-def served(explorer: Explorer, port: int) -> Iterator[str]:
-    demo = site(explorer)
+def served(explorer: Explorer, cards: Cards, port: int) -> Iterator[str]:
+    """Address of the page."""
+    with gr.Blocks(analytics_enabled=False, fill_width=True) as demo, gr.Tabs():
+        with gr.Tab("Explore"):
+            explored = explore(explorer, demo)
+        with gr.Tab("Audit"):
+            audit(explorer, explored, cards)
     demo.launch(server_port=port, theme=theme(), head=head(), prevent_thread_lock=True, **LAUNCH)
     try:
         yield f"http://127.0.0.1:{port}"

@@ -1,0 +1,250 @@
+"""The tab 'Audit' as a visitor sees it: the numbers of evaluation.json, and those of `tnet_core.explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+import tnet_core as tn
+from pages.explorer import Explorer
+from tests.browser.conftest import ROOT, leaves
+from tests.browser.reading import attributes, beyond, contrasts
+from tests.support.audit_page import served
+from tests.support.evaluation_cards import bundled, card
+from tests.viz.test_audit_reading import MOVES
+from tnet_core import explain
+from tnet_core.checkpoints import CheckpointCard
+from tnet_core.checkpoints.registry_offer import Shelf
+from tools.local_server import FINISHED, free_port
+from viz.audit.panel import points
+from viz.names import class_names, readable
+from viz.numbers import percent, short, times
+
+Visit = Callable[..., Page]
+BIRDS, NEEDLES = "tnet-lite0-cub", "tnet-needles"
+TITLES = {about.source: about.title for about in bundled()}
+NASTY = "<img src=x onerror=\"document.title='broken'\"> ${1+1} {{x}}"
+TEXTS = (
+    "#audit h2, #audit h3, #audit p, #audit dt, #audit dd span, #audit td, #audit th, #audit small, #audit li, "
+    "#audit button, #audit label span, #audit figcaption, #audit a, .tna-cells b"
+)
+
+
+def evaluation(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "checkpoints" / name / "evaluation.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def explorer() -> Explorer:
+    """The bundled checkpoints, birds first."""
+    shelf = Shelf(tn.checkpoints.Registry.load(), stand_in="lite0-cub", device="cpu")
+    shelf.add(BIRDS, on_notice=lambda _: None)
+    return Explorer(shelf)
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> list[CheckpointCard]:
+    """One of them is not nice: names that are HTML, and fields that are no numbers."""
+    raw = evaluation(NEEDLES) | {"equivariance": MOVES, "gap_closed": "none", "typical": [1, 2]}
+    for entry in raw["heat_map"]["per_class"][:2]:
+        entry["name"] = NASTY
+    raw["heat_map"]["taken"][1] = "many"
+    folder: Path = tmp_path_factory.mktemp("nasty")
+    return [*bundled(), card(folder, raw, source="nasty", title=NASTY)]
+
+
+@pytest.fixture(scope="module")
+def address(explorer: Explorer, cards: list[CheckpointCard]) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_PROXY", "no_proxy"):  # the server asks itself whether it is there
+            patch.setenv(name, "127.0.0.1,localhost")
+        with served(explorer, lambda: cards, free_port()) as found:
+            yield found
+
+
+@pytest.fixture
+def visit(address: str, browser: BrowserContext) -> Iterator[Visit]:
+    """Opens the tab and waits for its report. No request may leave this machine."""
+    opened: list[Page] = []
+    asked: list[str] = []
+
+    def open_page(width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
+        page = browser.new_page()
+        opened.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/?__theme={theme}")
+        page.wait_for_selector(FINISHED)
+        page.get_by_role("tab", name="Audit").click()
+        page.wait_for_selector("#audit-report .tna-worth")
+        return page
+
+    yield open_page
+    for page in opened:
+        page.close()
+    assert not [url for url in asked if leaves(url)]
+
+
+def choose(page: Page, field: str, name: str) -> None:
+    page.click(f"{field} input")
+    page.get_by_role("option", name=name).first.click()
+
+
+def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: Visit) -> None:
+    page, raw = visit(), evaluation(BIRDS)
+    heat = raw["heat_map"]
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    expect(page.locator(".tna-measured")).to_contain_text(f"{TITLES[BIRDS]}, measured on CUB-200-2011")
+    lifts = [25 * p for p in heat["probability"]]
+    np.testing.assert_allclose(attributes(page, "[data-shows=lift] [data-value]", "data-value"), lifts, atol=1e-4)
+    assert page.locator("[data-shows=lift] b").all_text_contents() == [times(lift) for lift in lifts]
+    page.focus("[data-map-looks]")
+    for key, k in (("End", 10), ("Home", 1), ("ArrowRight", 2)):  # 2 as in training
+        page.keyboard.press(key)
+        shares = [count / heat["images"] for count in heat["taken"][k - 1]]
+        assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
+        expect(page.locator("[data-map-bias]")).to_have_text(short(heat["centre_bias"]["after_looks"][k - 1]))
+    facts = page.locator(".tna-facts b").all_text_contents()
+    told = heat["centre_bias"]
+    assert facts[1:] == [
+        percent(told["first_look_at_centre"]),
+        percent(told["first_look_at_mean_favourite"]),
+        short(told["entropy_of_first_look"]),
+    ]
+    # one class: only 1 and 2 looks were counted
+    entry = heat["per_class"][5]
+    page.fill("[data-map-class]", readable(entry["name"]))
+    shares = [count / entry["images"] for count in entry["taken_trained"]]
+    assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
+    page.focus("[data-map-looks]")
+    page.keyboard.press("End")
+    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("the first 2 looks")
+    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("10 looks were not counted")
+    page.fill("[data-map-class]", "")
+    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("All classes, 597 images, the first 10 looks")
+    # what replacing costs
+    for at, row in enumerate(raw["budgets"][1:], 1):
+        for policy in ("mean", "centre", "random"):
+            compared = raw["comparisons"][f"learned-{policy}"]
+            cell = page.locator(f"tr[data-budget='{row['budget'][0]}'] [data-lost={policy}]")
+            expect(cell.locator("b")).to_have_text(points(compared["difference"][at]))
+            expect(cell.locator("small")).to_have_text(" to ".join(map(points, compared["interval"][at])))
+    assert_classes(page, heat["per_class"])
+    assert requests == []
+
+
+def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
+    """The table is sorted, searched and opened in the browser."""
+    names = page.locator(".tna-byclass tbody tr:visible th")
+    assert names.all_text_contents() == [readable(entry["name"]) for entry in entries[:12]]
+    page.click("[data-sort=top1]")
+    page.click("[data-sort=top1]")  # the worst first
+    expect(page.locator(".tna-byclass th[aria-sort=ascending]")).to_have_text("top-1 accuracy")
+    shown = page.locator(".tna-byclass tbody tr:visible td[data-label='top-1 accuracy']").all_text_contents()
+    assert shown == [f"{100 * top1:.1f} %" for top1 in sorted(entry["top1"] for entry in entries)[:12]]
+    page.fill("[data-find]", "gull")
+    gulls = {readable(entry["name"]) for entry in entries if "gull" in entry["name"].lower()}
+    assert set(names.all_text_contents()) == gulls and len(gulls) > 3
+    page.fill("[data-find]", "no such bird")
+    expect(page.locator("[data-nothing]")).to_be_visible()
+    page.fill("[data-find]", "")
+    page.click("[data-more]")
+    expect(page.locator(".tna-byclass tbody tr:visible")).to_have_count(len(entries))
+    chosen = names.nth(3).text_content() or ""
+    names.nth(3).locator("button").click()
+    expect(page.locator("[data-map-class]")).to_have_value(chosen)
+    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text(f"{chosen}, ")
+
+
+def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Explorer) -> None:
+    page = visit()
+    session, _ = explorer.open(explorer.landing, 0)
+    trace = session.trace
+    assert_report(page, trace.only(range(8)), trace.only(range(8)).prediction)
+    _, plate = explorer.picture(session.spec, 0)
+    expect(page.locator(".tna-subject")).to_contain_text(plate.title)
+    other = int(np.argsort(-trace.logits())[3])
+    page.click("#audit-class input")
+    page.keyboard.press("Control+A")
+    page.keyboard.type(class_names(trace)[other])
+    page.get_by_role("option", name=class_names(trace)[other]).first.click()
+    page.wait_for_selector(f"#audit-report [data-class='{other}']")
+    assert_report(page, trace.only(range(8)), other)
+    page.fill("#audit-looks input[type=number]", "12")
+    page.keyboard.press("Tab")
+    expect(page.locator("#audit-report [data-weight]")).to_have_count(13)
+    assert_report(page, trace.only(range(12)), other)
+    # another checkpoint is explored: the tab follows when it is opened again, with looks inside looks
+    page.get_by_role("tab", name="Explore").click()
+    choose(page, "#chooser", TITLES[NEEDLES])
+    expect(page.locator(".tn-grid h3").nth(1)).to_be_visible()
+    page.get_by_role("tab", name="Audit").click()
+    expect(page.locator(".tna-subject")).to_contain_text(explorer.picture(NEEDLES, 0)[1].title)
+    expect(page.locator(".tna-measured")).to_contain_text(TITLES[NEEDLES])
+    deep = explorer.open(NEEDLES, 0)[0].trace
+    deep = deep.only(deep.select(budget=(3, 1)))
+    names = [text.partition(" heavy")[0] for text in page.locator(".tna-worth tbody th").all_text_contents()]
+    assert names == ["context", "look 1", "look 2", "look 3", "look 1.1", "look 2.1", "look 3.1"]
+    assert_report(page, deep, deep.prediction)
+
+
+def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
+    found = explain.faithfulness(kept, cls)
+    close: dict[str, Any] = {"atol": 2e-6}
+    for name, values in (
+        ("share", found.contributions.values),
+        ("weight", found.weights),
+        ("shapley", found.shapley),
+        ("sufficiency", found.sufficiency[1:]),
+        ("sufficiency-alone", found.sufficiency_alone[1:]),
+        ("necessity", found.necessity[1:]),
+        ("necessity-alone", found.necessity_alone[1:]),
+        ("probability", np.concatenate([found.insertion.network, found.deletion.network])),
+    ):
+        shown = attributes(page, f"#audit-report [data-{name}]", f"data-{name}")
+        np.testing.assert_allclose(shown, values, **close, err_msg=name)
+    areas = page.locator("[data-course=insertion] [data-area]").all_text_contents()
+    course = found.insertion
+    expected = (explain.area(course.network), course.random_areas.mean(), explain.area(course.oracle))
+    assert areas == [short(float(value)) for value in expected]
+    beaten = page.locator("#audit-report [data-beaten]").all_text_contents()
+    assert beaten == [f"{round(100 * s)} of 100" for s in (found.beaten_by_insertion, found.beaten_by_deletion)]
+    assert attributes(page, "#audit-report [data-violations]", "data-violations") == [len(found.violations)]
+
+
+def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) -> None:
+    page = visit()
+    choose(page, "#audit-chooser", TITLES["en-lite0-cub-160"])
+    expect(page.locator("#audit-board")).to_contain_text("there are no looks, and no policy to audit")
+    choose(page, "#audit-chooser", TITLES[NEEDLES])
+    expect(page.locator("[data-panel=gap] [data-gap]")).to_have_count(2)
+    expect(page.locator("[data-panel=moves]")).to_contain_text("no equivariance scores")
+    choose(page, "#audit-chooser", NASTY)
+    expect(page.locator("#audit-board .tna-measured")).to_contain_text(NASTY)
+    expect(page.locator("[data-panel=moves] [data-score] b")).to_have_text(["+0.31", "+0.62", "−0.20"])
+    expect(page.locator("[data-panel=typical]")).to_contain_text("names no typical images")
+    expect(page.locator("[data-map-looks]")).to_have_attribute("max", "1")  # the second row of counts is damaged
+    rows = page.locator(".tna-byclass tbody th").all_text_contents()
+    assert rows[:2] == [readable(NASTY), f"{readable(NASTY)} (2)"]
+    page.locator(".tna-byclass [data-choose]").nth(1).click()
+    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text(f"{readable(NASTY)} (2), 100 images")
+    assert page.title() != "broken" and page.locator("#audit-board img:not([src^=data])").count() == 0
+
+
+def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable_in_light_and_dark(visit: Visit) -> None:
+    page = visit(width=390, height=844, theme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert beyond(page, 390) == []
+    page.add_style_tag(content="* { transition: none !important; }")  # colours are read at once
+    for dark in (True, False):
+        page.evaluate("dark => document.body.classList.toggle('dark', dark)", dark)
+        texts = contrasts(page, TEXTS)
+        assert len(texts) > 150
+        assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}
