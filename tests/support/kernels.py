@@ -67,10 +67,17 @@ def kernel_cases() -> dict[str, Case]:
     sampler = Sampler(ImageSource.open(pixels), replace(PADDED, base_resolution=75))
     cases["own blocks, cut at the border"] = (pixels, official_taps(sampler, some_regions(sampler)[:2]), DEFAULT)
     cases["tiles"] = (*tiles(sampler, some_regions(sampler)), LARGE)
+    # Many cells in little room: the first crop of the third level is nothing but padding.
+    crowded = replace(PADDED, input_size=224, grid=8, cell_fraction=0.05)
+    sampler = Sampler(ImageSource.open(pixels), crowded)
+    corner = sampler.cell(sampler.whole(), 0)
+    grey = sampler.cell(corner, 0)
+    assert grey.visible == (0, 0, 0, 0)
+    cases["one all grey"] = (*tiles(sampler, [corner, grey]), LARGE)
     pictures = np.stack([noise(40, 70, seed) for seed in range(2)])
     sampler = Sampler(ImageSource.open(pictures[0]), TINY_3L)
     cases["two images"] = (pictures, official_taps(sampler, some_regions(sampler)[:2], owners=[1, 0]), LARGE)
-    for height, width in ((128, 128), (192, 128), (101, 187), (20, 30)):
+    for height, width in ((128, 128), (256, 256), (101, 187), (20, 30)):
         pixels = noise(height + 5, width + 3)
         sampler = Sampler(ImageSource.open(pixels), TINY, "native")
         regions = [Region(y, x, height, width, (y, x, y + height, x + width)) for y, x in ((0, 0), (5, 3))]
