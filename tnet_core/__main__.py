@@ -10,6 +10,7 @@ import argparse
 import io
 import sys
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _traverse(options: argparse.Namespace) -> None:
         options.image,
         _numbers(options.budget),
         _policy(options.policy),
-        options.levels,
+        _levels(options.levels),
         sampling=options.sampling,
     )
     print(report(trace, top=options.top))
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     weights.add_argument("--preset", metavar="NAME", help="a preset with random, untrained weights")
     parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
     parser.add_argument("--budget", metavar="K[,K…]", help="looks per grid, one number per level below the first")
-    parser.add_argument("--levels", type=int, help="processing levels (default: those of training)")
+    parser.add_argument("--levels", metavar="N|auto", help="processing levels (default: those of training)")
     parser.add_argument("--policy", default="learned", help="learned, random[:SEED], centre, raster, or cells: 3,7")
     parser.add_argument("--sampling", choices=("official", "native"), help="default: that of the checkpoint")
     parser.add_argument("--top", type=int, default=5, help="classes to print (default 5)")
@@ -121,6 +122,16 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise TNetError(f"A budget is whole numbers separated by commas, not '{text}'.") from None
+
+
+def _levels(text: str | None) -> int | Literal["auto"] | None:
+    if text is None:
+        return None
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise TNetError(f"The number of levels is a whole number or 'auto', not '{text}'.")
+    return int(text)
 
 
 def _policy(text: str) -> str | list[int]:

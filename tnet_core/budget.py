@@ -11,6 +11,7 @@ from tnet_core.errors import TNetError
 from tnet_core.numbers import entries, whole
 
 _MAX_LOOKS = 10_000  # of one traversal; keeps a mistyped budget from filling the memory
+MOST_LEVELS = 12
 
 
 def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels: int | None) -> tuple[int, ...]:
@@ -18,7 +19,7 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
 
     None is the budget of training; for levels beyond those of training its last entry is repeated.
     """
-    depth = config.levels if levels is None else whole(levels, "The number of levels", 1, 12)
+    depth = config.levels if levels is None else whole(levels, "The number of levels", 1, MOST_LEVELS)
     if config.is_baseline:
         if depth != 1 or (budget is not None and any(budget_entries(budget))):
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
@@ -45,6 +46,16 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
     if total > _MAX_LOOKS:
         raise TNetError(f"A budget of {total} looks in all is too large; at most {_MAX_LOOKS} are allowed.")
     return looks
+
+
+def extended(config: TNetConfig, budget: Sequence[int] | int | None, depth: int) -> Sequence[int] | int | None:
+    """A budget for a depth nobody counted: what is given, then the last entry of training for each further level."""
+    if budget is None or config.is_baseline:
+        return budget
+    given = budget_entries(budget)
+    if len(given) > depth - 1:
+        raise TNetError(f"A budget of {len(given)} entries is longer than the {depth} levels that this picture takes.")
+    return given + (config.budget or (1,))[-1:] * (depth - 1 - len(given))
 
 
 def budget_entries(budget: Sequence[int] | int) -> tuple[int, ...]:

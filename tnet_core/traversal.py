@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from tnet_core.aggregation import NOT_FINITE, Aggregator
-from tnet_core.budget import check_budget
+from tnet_core.budget import MOST_LEVELS, check_budget, extended
 from tnet_core.config import Sampling
 from tnet_core.errors import TNetError
 from tnet_core.images.sampling import Region, Sampler, to_bytes
@@ -72,7 +72,7 @@ class Traversal:
         image: Any,
         budget: Sequence[int] | int | None = None,
         policy: Any = "learned",
-        levels: int | None = None,
+        levels: int | Literal["auto"] | None = None,
         *,
         sampling: Sampling | None = None,
     ) -> None:
@@ -80,13 +80,17 @@ class Traversal:
             raise TNetError("The model is in training mode, which changes it while it looks; call model.eval() first.")
         self.model = model
         self.config = model.config
-        self.budget = check_budget(model.config, budget, levels)
+        if levels != "auto":
+            self.budget = check_budget(model.config, budget, levels)
         self.policy_name, self._policy = resolve(policy)
         self._memory = PeakMemory(model.device)
         began = time.perf_counter()
         self.source = ImageSource.open(image)
         self._opening = time.perf_counter() - began
         self.sampler = Sampler(self.source, model.config, sampling)
+        if levels == "auto":
+            depth = self.config.levels if self.config.is_baseline else self.sampler.depth(MOST_LEVELS)
+            self.budget = check_budget(model.config, extended(model.config, budget, depth), depth)
         self._nodes: list[_Node] = []
         self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
         self._bias = model.classifier.linear.bias.detach().float().cpu().numpy()
@@ -300,12 +304,14 @@ def traverse(
     image: Any,
     budget: Sequence[int] | int | None = None,
     policy: Any = "learned",
-    levels: int | None = None,
+    levels: int | Literal["auto"] | None = None,
     *,
     sampling: Sampling | None = None,
 ) -> Trace:
     """Traverse one image: path, bytes, Pillow image, (H, W, 3) uint8 array or `ImageSource`.
 
     `budget` is looks per grid, one entry per level below the first (default: those of training).
+    `levels="auto"` goes down until a cell has no more pixels than the network sees (for native
+    sampling of large pictures); levels that the budget does not name take its last entry in training.
     """
     return Traversal(model, image, budget, policy, levels, sampling=sampling).run()

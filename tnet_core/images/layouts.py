@@ -14,7 +14,7 @@ from tnet_core.images.raw_level import RawLevel, built, planned
 from tnet_core.images.tiff_directory import TiffImage
 from tnet_core.images.vips import VipsImage
 
-_STRIP = 1 << 20  # pixels decoded at a time
+_STRIP = 1 << 18  # pixels decoded at a time
 _REDUCED = 8  # of a JPEG: only the mean of each 8 x 8 block is decoded
 
 
@@ -84,8 +84,13 @@ class Tiled(Layout):
     def _strips(self) -> Iterator[np.ndarray]:
         coarsest = max(self._images)
         level = self._opened(self._images[coarsest], coarsest)  # its tiles are given back when this is done
-        for y in range(0, level.height, level.block):
-            yield level.read(0, y, level.width, min(level.block, level.height - y))
+        yield from _in_strips(level)
+
+
+def _in_strips(level: VipsLevel) -> Iterator[np.ndarray]:
+    rows = max(8, _STRIP // level.width // 8 * 8)
+    for y in range(0, level.height, rows):
+        yield level.read(0, y, level.width, min(rows, level.height - y))
 
 
 def _factor(main: TiffImage, other: TiffImage) -> int:
@@ -130,6 +135,4 @@ class Lines(Layout):
     def _strips(self, **options: int) -> Iterator[np.ndarray]:
         fail = "truncated" if self._kind == "jpeg" else "error"
         image = VipsImage(self._kind, self._path, self._name, access="sequential", fail_on=fail, **options)
-        rows = max(8, _STRIP // image.width // 8 * 8)
-        for y in range(0, image.height, rows):
-            yield self._convert(image.read(0, y, image.width, min(rows, image.height - y)))
+        yield from _in_strips(VipsLevel(image, self._convert, 1, 1))

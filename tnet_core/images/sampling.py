@@ -62,6 +62,16 @@ class Frame:
         n, fraction = self.config.grid, self.config.cell_fraction
         return rule(region.h, n, fraction), rule(region.w, n, fraction)
 
+    def depth(self, most: int) -> int:
+        """The levels after which a cell has no more pixels than the network sees: closer looks show nothing new.
+
+        Not fewer than in training, not more than `most`.
+        """
+        side, levels = max(self.height, self.width), 1
+        while side > self.config.base_resolution and levels < most:
+            side, levels = round(side * self.config.cell_fraction), levels + 1
+        return max(levels, self.config.levels)
+
     def cell(self, region: Region, index: int) -> Region:
         """Cell `index` (row-major) of a region's grid."""
         rows, cols = self.axes(region)
@@ -85,10 +95,10 @@ class Sampler(Frame):
     def __init__(self, source: ImageSource, config: TNetConfig, mode: Sampling | None = None) -> None:
         super().__init__(source.width, source.height, config, mode)
         self.source = source
-        self._gather = source.gather
+        self.gather = source.gather
         if self.mode == "official" and source.scattered:
             size = config.input_size
-            self._gather = Lattice(source.gather, _taken(source.height, size), _taken(source.width, size)).gather
+            self.gather = Lattice(source.gather, _taken(source.height, size), _taken(source.width, size)).gather
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
         """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
@@ -98,7 +108,7 @@ class Sampler(Frame):
             box, size = (x0, y0, x1, y1), (base, base)
             return to_model_space(self.source.resized(box, size)), self.source.pixels_read(box, size)
         (rows, down), (cols, across) = self.taps(region)
-        pixels = self._gather(rows, cols)  # (R, C, 3) uint8
+        pixels = self.gather(rows, cols)  # (R, C, 3) uint8
         values = to_model_space(pixels)
         if down is not None:
             values = np.tensordot(down, values, axes=(1, 0))  # (b, C, 3)
