@@ -10,6 +10,7 @@ from pages.compare import compare
 from pages.comparison import comparison
 from pages.explore import explore
 from pages.explorer import Explorer
+from pages.lab import lab
 from viz import bring, fragments, stage, style
 from viz import compare as compared
 
@@ -25,6 +26,8 @@ def site(explorer: Explorer) -> gr.Blocks:
                 compare(explorer, explored)
             with gr.Tab("Audit", id="audit"):
                 audit(explorer, explored, explorer.shelf.cards)
+            with gr.Tab("What if", id="lab"):
+                lab(explorer, explored)
             with gr.Tab("Accuracy vs locations", id="comparison"):
                 comparison(explorer.shelf.cards)
         api(explorer)

@@ -46,7 +46,13 @@ def axis(**changes: Any) -> dict[str, Any]:
     return plain | changes
 
 
-_SHEETS = ("page.css", "comparison/comparison.css", "compare/compare.css", "audit/audit.css")  # in this folder
+_SHEETS = (
+    "page.css",
+    "comparison/comparison.css",
+    "compare/compare.css",
+    "audit/audit.css",
+    "lab/lab.css",
+)  # in this folder
 
 
 def head() -> str:

@@ -22,7 +22,7 @@ from tnet_core.counterfactual.transforms import Axis, Placement
 from tnet_core.images.sampling import Frame
 
 # Of a cell. An official grid may lie half a pixel beside the picture's middle: that is no other place.
-_SLACK = 0.05
+SLACK = 0.05
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: 
     first, then = old.reshape(-1, n * n).argmax(1), new.reshape(-1, n * n).argmax(1)  # ties to the lower index
     goal = np.stack([places(lattice.rows, placement.y)[first // n], places(lattice.cols, placement.x)[first % n]], 1)
     was, now = (np.stack([cell // n, cell % n], 1) for cell in (first, then))
-    inside = ((goal >= -0.5 - _SLACK) & (goal <= n - 0.5 + _SLACK)).all(1)
+    inside = ((goal >= -0.5 - SLACK) & (goal <= n - 0.5 + SLACK)).all(1)
     return Followed(
         content=spearman(came[:, known], new[:, known]),
         position=spearman(old[:, known], new[:, known]),
         cells=int(known.sum()),
-        moved=inside & (_distance(was, goal) > 0.5 + _SLACK),
-        followed=_distance(now, goal) <= 0.5 + _SLACK,
-        near=_distance(now, goal) <= 1 + _SLACK,
+        moved=inside & (_distance(was, goal) > 0.5 + SLACK),
+        followed=_distance(now, goal) <= 0.5 + SLACK,
+        near=_distance(now, goal) <= 1 + SLACK,
         stayed=first == then,
     )
 
@@ -128,7 +128,7 @@ def _index(at: np.ndarray, centres: Sequence[float]) -> np.ndarray:
 
 
 def _snapped(at: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(at - np.rint(at)) <= _SLACK, np.rint(at), at)
+    return np.where(np.abs(at - np.rint(at)) <= SLACK, np.rint(at), at)
 
 
 def _between(at: np.ndarray) -> np.ndarray:
