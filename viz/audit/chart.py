@@ -27,7 +27,7 @@ def chart(course: Course, name: str, below: str) -> str:
     return (
         f'<svg class="tna-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">'
         f"{_rules()}{_ticks(count)}"
-        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 2}" text-anchor="middle">{below}</text>'
+        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 4}" text-anchor="middle">{below}</text>'
         f'<polygon class="tna-band" points="{band}"/>'
         f'<polyline class="tna-chance" points="{_line(range(count + 1), course.random_mean, count)}"/>'
         f'<polyline class="tna-hindsight" points="{_line(range(count + 1), course.oracle, count)}"/>'

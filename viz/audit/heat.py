@@ -21,7 +21,7 @@ def heat_panel(audit: Audit) -> str:
         sentence = "This evaluation has no heat map of the policy."
         return panel("where", TITLE, "How often each cell is looked at.", missing(sentence))
     caption = (
-        "Left: in how many images a cell is among the first looks at the second level, the most frequent one darkest. "
+        "Left: in how many images a cell is among the first looks at the second level, tinted most where most often. "
         f"Right: mean location probability over uniform, on a fixed scale ({_bounds(heat)}) and nearly flat by "
         "construction. Both say where, not whether it was right to look there."
     )
