@@ -13,6 +13,7 @@ import gradio as gr
 import tnet_core as tn
 from pages.explorer import Explorer
 from pages.gate import gated
+from pages.here import is_local
 from pages.site import head, site, theme
 from pages.tidy import upload_folder
 from tnet_core.checkpoints.registry_offer import Shelf
@@ -57,7 +58,7 @@ def main() -> int:
     warming = threading.Thread(target=explorer.open, args=(explorer.landing, 0), daemon=True)
     warming.start()
     with upload_folder(KEEP_UPLOADS, TIDY_UP):
-        demo = site(explorer).queue(max_size=WAITING, api_open=False)
+        demo = site(explorer, local=is_local(given.host, given.share)).queue(max_size=WAITING, api_open=False)
         try:
             demo.launch(
                 server_name=given.host, server_port=given.port, share=given.share, theme=theme(), head=head(),

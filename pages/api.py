@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
 from gradio.events import api as endpoint
-from gradio.utils import get_upload_folder
 
 import tnet_core as tn
+from pages.evaluator import Evaluator
 from pages.explorer import Explorer
-from pages.gate import uploaded
+from pages.files import given_file
+from pages.own import EVALUATIONS, measured, session_of
 from tnet_core.budget import check_budget
 from viz import answers
 from viz.budgets import MOST_LOOKS, largest, looks_of
@@ -29,7 +29,7 @@ R = TypeVar("R")
 Budget = list[int] | int | None
 
 
-def api(explorer: Explorer) -> None:
+def api(explorer: Explorer, evaluator: Evaluator) -> None:
     """Builds the endpoints in the current context."""
 
     def traverse(image: gr.FileData, checkpoint: str | None = None, budget: Budget = None) -> dict[str, Any]:
@@ -53,6 +53,24 @@ def api(explorer: Explorer) -> None:
         target = trace.prediction if cls is None else answers.class_of(trace, cls)
         return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
 
+    def evaluate(
+        data: gr.FileData,
+        request: gr.Request,
+        checkpoint: str | None = None,
+        budget: Budget = None,
+        limit: int | None = None,
+        policies: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """Accuracy on a zip of class folders, as evaluation.json has it, and sentences about what was left out."""
+        wanted = evaluator.wanted(
+            offered(explorer, checkpoint),
+            10 if budget is None else budget,
+            ["centre", "random"] if policies is None else policies,
+            evaluator.most_images if limit is None else limit,
+        )
+        found = measured(evaluator, session_of(request), data, None, wanted, lambda *_: None)
+        return {"evaluation": found.content, "notices": found.notices}
+
     def looks(image: Any, checkpoint: Any, budget: Any) -> tn.Trace:
         spec = offered(explorer, checkpoint)
         wanted = bounded(explorer.shelf.open(spec).config, budget)
@@ -61,6 +79,7 @@ def api(explorer: Explorer) -> None:
 
     for function in (traverse, budget_curve, contributions):
         endpoint(told(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
+    endpoint(told(evaluate), api_name="evaluate", concurrency_id="evaluate", concurrency_limit=EVALUATIONS)
 
 
 def told(function: Callable[P, R]) -> Callable[P, R]:
@@ -91,11 +110,3 @@ def bounded(config: tn.TNetConfig, budget: Any) -> tuple[int, ...]:
     if looks_of(wanted) > most:
         raise tn.TNetError(f"A budget of {looks_of(wanted)} looks is too large here; at most {most} are taken.")
     return wanted
-
-
-def given_file(value: Any, what: str) -> str:
-    """Where an upload lies."""
-    path = value.get("path") if isinstance(value, dict) else None
-    if not uploaded(path, Path(get_upload_folder()).resolve()):
-        raise tn.TNetError(f"{what} must be an uploaded file: give handle_file(PATH) of gradio_client.")
-    return str(path)

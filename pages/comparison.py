@@ -19,6 +19,7 @@ from viz.comparison.export import download
 from viz.comparison.figure import figure, slider_script
 from viz.comparison.legend import legend
 from viz.comparison.metrics import XS, YS
+from viz.comparison.own import Own, with_own
 from viz.comparison.roles import ROLES
 from viz.comparison.selection import opening
 from viz.comparison.table import tables
@@ -42,9 +43,14 @@ class Sources:
         return self.catalogue
 
 
-def comparison(cards: Cards) -> None:
-    """The content of the tab, inside the current context; checkpoints are asked for again whenever it is opened."""
+def comparison(cards: Cards, own: gr.State | None = None) -> None:
+    """The content of the tab, inside the current context; checkpoints are asked for again whenever it is opened.
+
+    `own` holds the evaluations of this visitor's own data (`Own`s); a new one is shown when the tab is opened.
+    """
     sources = Sources(cards)
+    own = gr.State(()) if own is None else own
+    presented = gr.State(0)  # number of the last own evaluation that was shown unasked
     built = sources.catalogue
     first = opening(built)
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -78,19 +84,21 @@ def comparison(cards: Cards) -> None:
     drawn = [head, chart, key, rows, saved]
     furnished = [data, *picks, slider]
 
-    def on_choice(*values: Any) -> list[Any]:
-        return _drawn(select(sources.catalogue, *values))
+    def on_choice(mine: tuple[Own, ...], *values: Any) -> list[Any]:
+        return _drawn(select(with_own(sources.catalogue, mine), *values))
 
-    def on_data(wanted: Any, x: Any, y: Any) -> list[Any]:
-        catalogue = sources.catalogue
+    def on_data(mine: tuple[Own, ...], wanted: Any, x: Any, y: Any) -> list[Any]:
+        catalogue = with_own(sources.catalogue, mine)
         return _furnished(catalogue, opening(catalogue, wanted, x, y))
 
-    def on_open(*values: Any) -> list[Any]:
-        """Checkpoints that came meanwhile can be ticked; what is ticked stays."""
-        catalogue = sources.refresh()
+    def on_open(mine: tuple[Own, ...], before: int, *values: Any) -> list[Any]:
+        """Checkpoints that came meanwhile can be ticked; what is ticked stays, unless something of one's own is new."""
+        catalogue = with_own(sources.refresh(), mine)
         if catalogue is built:
-            return [gr.skip()] * (len(furnished) + len(drawn))
-        return _furnished(catalogue, select(catalogue, *values))
+            return [gr.skip()] * (len(furnished) + len(drawn) + 1)
+        newest = mine[-1] if mine and mine[-1].number > before else None
+        shown = select(catalogue, *values) if newest is None else opening(catalogue, newest.key, *values[1:3])
+        return [*_furnished(catalogue, shown), before if newest is None else newest.number]
 
     listening: dict[str, Any] = {
         "preprocess": False,
@@ -102,10 +110,10 @@ def comparison(cards: Cards) -> None:
     slider.input(None, slider, None, js=slider_script(), show_progress="hidden")
     controls: list[Any] = [x, y, *picks]
     for control in controls:
-        control.input(on_choice, asked, drawn, **listening)
-    data.input(on_data, [data, x, y], [*furnished, *drawn], **listening)
+        control.input(on_choice, [own, *asked], drawn, **listening)
+    data.input(on_data, [own, data, x, y], [*furnished, *drawn], **listening)
     if isinstance(tab, gr.Tab):
-        tab.select(on_open, asked, [*furnished, *drawn], **listening)
+        tab.select(on_open, [own, presented, *asked], [*furnished, *drawn, presented], **listening)
 
 
 def _drawn(shown: Selection) -> list[Any]:

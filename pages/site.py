@@ -8,17 +8,22 @@ from pages.api import api
 from pages.audit import audit
 from pages.compare import compare
 from pages.comparison import comparison
-from pages.explore import explore
+from pages.evaluator import Evaluator
+from pages.explore import SESSION_SECONDS, explore
 from pages.explorer import Explorer
 from pages.lab import lab
+from pages.own import own_data
 from viz import bring, fragments, stage, style
 from viz import compare as compared
 
 
-def site(explorer: Explorer) -> gr.Blocks:
+def site(explorer: Explorer, *, local: bool = False) -> gr.Blocks:
+    """`local`: only this machine can ask, so that folders of it may be named."""
+    evaluator = Evaluator(explorer, local=local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
         gr.HTML(fragments.MASTHEAD, apply_default_css=False)
+        own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
         with gr.Tabs(elem_id="tabs"):
             with gr.Tab("Explore", id="explore"):
                 explored = explore(explorer, demo)
@@ -29,8 +34,10 @@ def site(explorer: Explorer) -> gr.Blocks:
             with gr.Tab("What if", id="lab"):
                 lab(explorer, explored)
             with gr.Tab("Accuracy vs locations", id="comparison"):
-                comparison(explorer.shelf.cards)
-        api(explorer)
+                comparison(explorer.shelf.cards, own)
+            with gr.Tab("Your data", id="own"):
+                own_data(evaluator, own, demo)
+        api(explorer, evaluator)
     return demo
 
 

@@ -22,7 +22,7 @@ from tools.queue_client import API, Answer, QueueClient, QueueError
 from tools.space_run import Running, running
 
 LARGEST_UPLOAD = 50 * 1024**2
-NAMED = {"traverse", "budget_curve", "contributions"}  # endpoints for programs
+NAMED = {"traverse", "budget_curve", "contributions", "evaluate"}  # endpoints for programs
 FILE = {"meta": {"_type": "gradio.FileData"}}
 NONSENSE: tuple[Any, ...] = (
     None, True, -1, 1e308, "x", "<script>alert(1)</script>", "x" * 10_000, [], [[[]]], {}, {"a": [1]},

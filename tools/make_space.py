@@ -20,7 +20,13 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "build" / "space"
-PARTS = ("app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE")
+PARTS = (
+    "app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE",
+    # of training, what measures a visitor's own data and what that imports
+    "training/__init__.py", "training/data", "training/evaluation", "training/run_folder.py", "training/run_state.py",
+    "training/workers.py", "training/recipe.py", "training/recipe_checks.py", "training/recipe_file.py",
+    "training/recipe_yaml.py",
+)  # fmt: skip
 TEXT = "tools/space_readme.md"  # front matter and text of the Space's README.md
 MARK = "# Made by tools/make_space.py."  # first line of .gitattributes: tells a former build
 NOT_FOR_THE_APP = frozenset({"accelerate"})  # pinned for training and evaluation

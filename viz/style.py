@@ -52,6 +52,7 @@ _SHEETS = (
     "compare/compare.css",
     "audit/audit.css",
     "lab/lab.css",
+    "own/own.css",
 )  # in this folder
 
 

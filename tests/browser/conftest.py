@@ -27,7 +27,7 @@ expect.set_options(timeout=30_000)  # a busy machine opens a checkpoint in secon
 
 def copy_of_the_project(folder: Path, registry: str = "schema: 1\ncheckpoints: []\n") -> Path:
     """The app in a folder of its own, with this registry."""
-    for name in ("pages", "viz", "tnet_core", "examples"):
+    for name in ("pages", "viz", "tnet_core", "training", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "app.py", folder)
     (folder / "checkpoints.yaml").write_text(registry, encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 import tnet_core as tn
 from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
-from tnet_core.checkpoints.evaluation import _parse
+from tnet_core.checkpoints.evaluation import parse_evaluation
 from tnet_core.explain import adaptive_stop
 from training.evaluation.bootstrap import gap_share, interval, resampled_means
 from training.evaluation.boxes import attention
@@ -143,7 +143,7 @@ def test_heat_maps_of_classes_add_up_to_the_overall_one(content: dict[str, Any])
 
 
 def test_the_content_is_a_valid_evaluation_and_plain_json(content: dict[str, Any]) -> None:
-    read = _parse(json.loads(json.dumps(content, allow_nan=False)))
+    read = parse_evaluation(json.loads(json.dumps(content, allow_nan=False)))
     assert read.where == "canvases test, 28 images"
     assert [result.budget for result in read.results] == [(k,) for k in range(5)]
     assert read.results[3].flops == tn.flops(TWO, 3)
@@ -179,7 +179,7 @@ def test_a_baseline_has_one_budget_and_no_looks() -> None:
     found = evaluate(varied(PLAIN), Canvases(), Options(workers=0, resamples=50))
     assert [entry["budget"] for entry in found["budgets"]] == [[]]
     assert set(found["policies"]) == {"learned"} and "heat_map" not in found and "stopping" not in found
-    _parse(json.loads(json.dumps(found, allow_nan=False)))
+    parse_evaluation(json.loads(json.dumps(found, allow_nan=False)))
 
 
 def test_results_per_image_come_back_and_pair_by_name(content: dict[str, Any]) -> None:

@@ -58,12 +58,13 @@ def read_evaluation(folder: Path) -> Evaluation:
     path = folder / EVALUATION_FILE
     value = read_json(path, MAX_BYTES[EVALUATION_FILE])
     try:
-        return _parse(value)
+        return parse_evaluation(value)
     except TNetError as error:
         raise TNetError(f"'{path}' cannot be used: {error}") from None
 
 
-def _parse(value: Any) -> Evaluation:
+def parse_evaluation(value: Any) -> Evaluation:
+    """From the content of the file; what is wrong with it is said as a sentence that begins with 'its'."""
     if not isinstance(value, dict):
         raise TNetError("it must be a mapping.")
     if type(value.get("schema")) is not int or value["schema"] != SCHEMA:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -25,6 +26,7 @@ class DataSet:
     name: str  # to be escaped
     curves: tuple[Curve, ...]
     agreement: bool = False
+    first_roles: tuple[str, ...] = ("stop-probability",)  # shown before anything is chosen
 
     @property
     def choice(self) -> str:
@@ -63,8 +65,8 @@ class DataSet:
     def defaults(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Ids of measured curves, roles, ids of published curves: the first model that looks, and what it faces."""
         looking = next((curve.family for curve in self.measured if not curve.plain), None)
-        shown = [curve for curve in self.measured if curve.plain or curve.family == looking]
-        roles = tuple(role for role in self.roles if role == "stop-probability")
+        shown = [curve for curve in self.measured if curve.plain or curve.main or curve.family == looking]
+        roles = tuple(role for role in self.roles if role in self.first_roles)
         return tuple(c.id for c in shown), roles, tuple(c.id for c in self.published if c.main)
 
     def start(self) -> int:
@@ -105,6 +107,12 @@ class Catalogue:
             )
         )
         self.data_sets = tuple(found)
+
+    def extended(self, others: Sequence[DataSet]) -> Catalogue:
+        """The same with further data sets in front."""
+        wider = copy(self)
+        wider.data_sets = (*others, *self.data_sets)
+        return wider
 
     def get(self, key: object) -> DataSet:
         """The data set with this key; for anything else the first."""
