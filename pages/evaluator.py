@@ -92,8 +92,7 @@ class Evaluator:
     def of_zip(self, session: str, file: str, name: str, wanted: Wanted, report: Report, into: str) -> Evaluated:
         """`into`: where to unpack for the time being."""
         with self._running(session, report) as run, unpacked(file, name, into, run.check) as found:
-            left_out = [told_of_files(found.left_out)] if found.left_out else []
-            return self._evaluated(found.dataset, wanted, run, report, left_out)
+            return self._evaluated(found.dataset, wanted, run, report, told_of_files(found.left_out))
 
     def of_folder(self, session: str, folder: Any, wanted: Wanted, report: Report) -> Evaluated:
         if not self.local:
@@ -101,7 +100,7 @@ class Evaluator:
         if not isinstance(folder, str) or not folder.strip():
             raise tn.TNetError("Name a folder that holds one folder per class.")
         with self._running(session, report) as run:
-            return self._evaluated(open_folder(Path(folder.strip())), wanted, run, report, [])
+            return self._evaluated(open_folder(Path(folder.strip())), wanted, run, report)
 
     def cancel(self, session: str, seconds: float = 10.0) -> bool:
         """Ends this session's evaluation and waits for its end; False if there is none."""
@@ -135,9 +134,7 @@ class Evaluator:
                 del self._runs[session]
             run.over.set()
 
-    def _evaluated(
-        self, data: FileDataset, wanted: Wanted, run: _Run, report: Report, left_out: list[str]
-    ) -> Evaluated:
+    def _evaluated(self, data: FileDataset, wanted: Wanted, run: _Run, report: Report, left_out: str = "") -> Evaluated:
         # A copy: the page's traversals go on with the model itself, and wait for nothing here.
         model = copy.deepcopy(self.explorer.shelf.open(wanted.spec))
         if os.environ.get("SPACES_ZERO_GPU"):  # a lent GPU is there for seconds only
@@ -156,7 +153,7 @@ class Evaluator:
             skip_unreadable=True, equivariance=False, timing=False,
         )  # fmt: skip
         content = evaluate(model, known.dataset, options, progress)
-        notices = [*left_out, told_of_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]
+        notices = [left_out, told_of_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]
         return Evaluated(content, [*filter(None, notices), *_unreadable(content)])
 
 
@@ -170,7 +167,7 @@ def _listed(budget: Any) -> list[Any]:
 
 def _count(value: Any, what: str, most: int) -> int:
     """A slider may send 3.0."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         value = int(value)
     return whole(value, what, 1, most)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,19 @@ from gradio_client.exceptions import AppError, ValidationError
 from PIL import Image
 
 import tnet_core as tn
+from pages.evaluator import RESAMPLES
 from pages.explorer import Explorer
 from tests.support.checkpoints import NAMES, save_birds
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.served_site import served
+from tests.support.zips import zipped
+from tests.training.data_files import class_folders
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
+from training.data.folders import open_folder
+from training.evaluation.classes import fit_to
+from training.evaluation.evaluate import evaluate
+from training.evaluation.options import Options
 from viz.budgets import largest
 
 
@@ -92,6 +100,34 @@ def test_contributions_are_exact_shares(client: Client, place: Path, birds: tn.T
         assert answer["total"] == pytest.approx(shares.total, abs=1e-5)
 
 
+def test_evaluate_gives_what_the_command_writes(client: Client, place: Path, birds: tn.TNet) -> None:
+    data = class_folders(place / "garden", ("dodo", "wren", "007.Great_Tit"))
+    file = zipped(data, place / "garden.zip")
+    answer = client.predict(handle_file(file), None, 3, 6, ["random"], api_name="/evaluate")
+    assert answer["notices"] == [
+        "Left out: 4 images of a class that is not known ('dodo').",
+        "Measured on 6 of 8 images, evenly spread over the classes.",
+    ]
+    options = Options(budget=3, policies=("learned", "random"), limit=6, resamples=RESAMPLES, workers=0,
+                      equivariance=False, timing=False)  # fmt: skip
+    shutil.rmtree(data / "dodo")
+    expected = evaluate(birds, fit_to(birds, open_folder(data)), options)
+    for part in ("budgets", "policies", "stopping", "heat_map", "per_image", "intervals"):
+        assert answer["evaluation"][part] == json.loads(json.dumps(expected[part])), part
+    assert answer["evaluation"]["dataset"] == expected["dataset"] | {"split": "uploaded"}
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        ((handle_file(place / "wren.png"),), "This is not a zip file, or it is damaged."),
+        ((handle_file(file), None, 26), "The largest number of looks is 26, but must lie in 1…25."),
+        ((handle_file(file), None, 3, 201), "The number of images is 201, but must lie in 1…200."),
+        ((handle_file(file), None, 3, 5, ["best"]), "There is no policy 'best'; known are "),
+        (("garden.zip",), "The data must be an uploaded file"),
+    ]
+    for arguments, sentence in wrong:
+        with pytest.raises(AppError) as raised:
+            client.predict(*arguments, api_name="/evaluate")
+        assert str(raised.value).startswith(sentence), arguments
+
+
 def test_wrong_arguments_get_one_sentence(client: Client, place: Path) -> None:
     image = handle_file(place / "wren.png")
     wrong: list[tuple[tuple[Any, ...], str]] = [
@@ -132,5 +168,5 @@ def test_functions_of_the_page_cannot_be_called_by_name(client: Client) -> None:
         with pytest.raises(ValueError, match="Cannot find a function"):
             client.predict(api_name=f"/{name}")
     offered = client.view_api(return_format="dict", print_info=False)
-    assert set(offered["named_endpoints"]) == {"/traverse", "/budget_curve", "/contributions"}
+    assert set(offered["named_endpoints"]) == {"/traverse", "/budget_curve", "/contributions", "/evaluate"}
     assert offered["unnamed_endpoints"] == {}

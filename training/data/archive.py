@@ -59,14 +59,15 @@ def unpacked(path: Path | str, name: str, into: str | None = None, watch: Watch 
     with tempfile.TemporaryDirectory(prefix="zip-", dir=into, ignore_cleanup_errors=True) as folder:
         found, left_out = _unpack(Path(path), Path(folder), watch)
         if not found:
-            raise TNetError(f"The zip holds no images in class folders: pack one folder per class. {told(left_out)}")
+            sentence = f"The zip holds no images in class folders: pack one folder per class. {told(left_out)}"
+            raise TNetError(sentence.strip())
         yield Unpacked(_Images(name, "uploaded", sorted(found), _entries(found)), left_out)
 
 
 def told(left_out: LeftOut) -> str:
-    """One sentence about what was left out."""
+    """One sentence about what was left out; empty if nothing was."""
     parts = [f"{why} ({count})" for why, count in left_out.most_common()]
-    return f"Left out of the zip: {', '.join(parts)}." if parts else "Nothing was left out of the zip."
+    return f"Left out of the zip: {', '.join(parts)}." if parts else ""
 
 
 class _Images(FileDataset):
