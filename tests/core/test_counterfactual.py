@@ -10,7 +10,7 @@ import pytest
 
 import tnet_core as tn
 from tests.support.models import TINY, picture
-from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place, score, spearman
+from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull, score, spearman
 from tnet_core.counterfactual.transforms import pixel_box
 
 
@@ -160,3 +160,68 @@ def test_cells_between_others_are_interpolated() -> None:
     found = compare(plane.reshape(1, 25), half.reshape(1, 25), lattice, placement)
     assert found.cells == 25 and found.content == pytest.approx(1.0)
     assert not found.moved.any()  # the best cell is a corner, whose content left the picture
+
+
+# Single looks ---------------------------------------------------------------------------------------
+
+
+def kinds(before: list[int], after: list[int], move: Move) -> list[str]:
+    found = fates(before, after, Lattice.of(GRID, 640, 480), place(move, 448, 448))
+    return [fate.kind for fate in found]
+
+
+def test_what_became_of_each_look_of_a_shifted_picture() -> None:
+    right = shifted_cells(1, 0)
+    # cells 6, 12 and 24 of a 5 x 5 grid: their content is at 7, 13 and outside
+    assert kinds([6, 12, 24], [7, 0, 1], right) == ["followed", "neither", "gone"]
+    assert kinds([6, 12, 24], [12, 6, 24], right) == ["stayed", "stayed", "gone"]
+    assert kinds([6], [6, 7], right) == ["both"]
+    assert kinds([6], [7, 6][:1], right) == ["followed"]
+    assert kinds([3], [3], Move()) == ["unmoved"]
+
+
+def test_a_fate_names_the_looks_that_are_there() -> None:
+    lattice, placement = Lattice.of(GRID, 640, 480), place(shifted_cells(0, 2), 448, 448)
+    one = fates([7], [3, 17, 7], lattice, placement)[0]
+    assert (one.row, one.col) == (3.0, 2.0) and (one.again, one.there) == (1, 2)
+    gone = fates([22], [22], lattice, placement)[0]
+    assert gone.kind == "gone" and gone.again is None and gone.row == 6.0
+
+
+def test_mirrored_looks_of_the_middle_column_do_not_move() -> None:
+    assert kinds([2, 0, 8], [4, 8, 1], Move(flip=True)) == ["unmoved", "followed", "stayed"]
+
+
+def test_an_enlarged_cell_between_two_others_counts_at_either() -> None:
+    config = replace(GRID, sampling="native", cell_fraction=0.2)
+    lattice, placement = Lattice.of(config, 1000, 1000), place(Move(scale=1.5), 1000, 1000)
+    # the cell right of the middle is at column 3.5 now: no other cell is nearer than its own
+    assert fates([13], [14], lattice, placement)[0].kind == "unmoved"
+    assert fates([13], [14], lattice, placement)[0].again == 0
+
+
+@pytest.mark.parametrize("move", [Move(flip=True), Move(scale=0.5), Move(dx=0.2, dy=-0.2), Move(scale=1.6)])
+def test_the_first_look_is_told_alike_by_the_grid_and_by_its_fate(move: Move) -> None:
+    lattice, placement = Lattice.of(GRID, 448, 448), place(move, 448, 448)
+    old, new = grids(40).reshape(-1, 25), np.random.default_rng(9).normal(size=(40, 25))
+    found = compare(old, new, lattice, placement)
+    for at in range(40):
+        fate = fates([int(old[at].argmax())], [int(new[at].argmax())], lattice, placement)[0]
+        assert found.moved[at] == (fate.kind not in ("gone", "unmoved"))
+        if found.moved[at]:
+            assert found.followed[at] == (fate.kind in ("followed", "both"))
+            assert found.stayed[at] == (fate.kind in ("stayed", "both"))
+
+
+def test_the_pull_of_a_copy_is_a_change_of_ranks() -> None:
+    trace = tn.traverse(tn.build(TINY, seed=1), picture(128, 128), (2,))
+    boxes = trace.cell_boxes()
+    before = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
+    after = before.copy()
+    after[8] = 1.0
+    found = pull(before, after, boxes, source=0, target=8)
+    assert found.target == (8, 0) and found.source == (0, 1)
+    # of 3 x 3 cells of one half of the picture each, those of the first row and of the first column lie apart
+    assert found.untouched == 5 and found.others == pytest.approx(1.0)
+    after[[0, 6]] = after[[6, 0]]
+    assert pull(before, after, boxes, 0, 8).others < 1

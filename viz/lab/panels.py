@@ -146,7 +146,7 @@ def _ranks(pair: tuple[int, int], cells: int) -> str:
 
 
 def _number(value: float) -> str:
-    return "not defined" if np.isnan(value) else signed(value)
+    return "not defined" if np.isnan(value) else f'<span data-exact="{value:.6f}">{signed(value)}</span>'
 
 
 def _facts(facts: list[tuple[str, str, str]]) -> str:
