@@ -13,8 +13,8 @@ from tnet_core.images.decode import on_white, scaled_to_bytes
 Convert = Callable[[np.ndarray], np.ndarray]  # (h, w, bands) -> (h, w, 3) uint8
 
 
-def conversion(alpha: str, name: str) -> Convert:
-    """How to read bands; `alpha` is Pillow's mode where the last of four means transparency, or nothing."""
+def conversion(name: str, *, alpha: bool = False) -> Convert:
+    """How to read bands; `alpha` is whether the last of four means transparency."""
 
     def convert(pixels: np.ndarray) -> np.ndarray:
         bands = pixels.shape[2]
@@ -28,7 +28,7 @@ def conversion(alpha: str, name: str) -> Convert:
             return pixels
         if bands == 4 and not alpha:
             return pixels[:, :, :3]
-        mode = alpha if bands == 4 else "LA"
+        mode = "RGBA" if bands == 4 else "LA"
         height, width = pixels.shape[:2]
         return on_white(Image.frombuffer(mode, (width, height), np.ascontiguousarray(pixels), "raw", mode, 0, 1))
 
@@ -38,16 +38,18 @@ def conversion(alpha: str, name: str) -> Convert:
 def of_tiff(image: tiff.TiffImage, name: str) -> Convert | None:
     """None for kinds that only `decode` reads."""
     bits, samples = set(image.bits), len(image.bits)
-    if image.numbers != 1 or bits not in ({8}, {16}):
+    if image.numbers != 1 or bits not in ({8}, {16}) or image.compression not in tiff.COMPRESSIONS:
+        return None
+    if image.planar != 1 and samples > 1:
         return None
     if image.photometric in (tiff.BLACK_IS_ZERO, tiff.WHITE_IS_ZERO) and samples == 1:
-        return conversion("", name)
+        return conversion(name)
     if image.photometric == tiff.PALETTE and samples == 1 and bits == {8}:
-        return conversion("", name)
+        return conversion(name)
     if image.photometric == tiff.YCBCR and samples == 3 and image.compression == tiff.JPEG:
-        return conversion("", name)
+        return conversion(name)
     if image.photometric == tiff.RGB and samples == 3:
-        return conversion("", name)
-    if image.photometric == tiff.RGB and samples == 4 and bits == {8} and image.extra in ((0,), (1,), (2,)):
-        return conversion({0: "", 1: "RGBa", 2: "RGBA"}[image.extra[0]], name)
+        return conversion(name)
+    if image.photometric == tiff.RGB and samples == 4 and bits == {8} and image.extra in ((0,), (2,)):
+        return conversion(name, alpha=image.extra == (2,))
     return None

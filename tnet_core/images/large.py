@@ -118,7 +118,7 @@ def _survey(path: Path, name: str) -> _Found | None:
         _check_decoded(*size, name, header.why_not)
         return None
     _check_size(*size, MOST_LINES, name)
-    convert = bands.conversion("RGBA", name)
+    convert = bands.conversion(name, alpha=True)
     return lambda key: Lines(key, path, name, kind, size, convert), header.orientation
 
 

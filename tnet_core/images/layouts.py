@@ -15,6 +15,8 @@ from tnet_core.images.tiff_directory import TiffImage
 from tnet_core.images.vips import VipsImage
 
 _STRIP = 1 << 18  # pixels decoded at a time
+# What stops libvips: below "warning" it shows damaged tiles as black ones, but JPEGs of some cameras deserve warnings.
+_STRICT = {"tiff": "warning", "jpeg": "truncated", "png": "error"}
 _REDUCED = 8  # of a JPEG: only the mean of each 8 x 8 block is decoded
 
 
@@ -78,7 +80,7 @@ class Tiled(Layout):
     def _opened(self, image: TiffImage, factor: int) -> VipsLevel:
         assert image.tile is not None
         options = {"page": image.page} | ({"subifd": image.subifd} if image.subifd >= 0 else {})
-        found = VipsImage("tiff", self._path, self._name, fail_on="error", **options)
+        found = VipsImage("tiff", self._path, self._name, fail_on=_STRICT["tiff"], **options)
         return VipsLevel(found, self._convert, factor, image.tile[1])
 
     def _strips(self) -> Iterator[np.ndarray]:
@@ -133,6 +135,6 @@ class Lines(Layout):
         return self._built("decoded", self._plan, self._strips)
 
     def _strips(self, **options: int) -> Iterator[np.ndarray]:
-        fail = "truncated" if self._kind == "jpeg" else "error"
-        image = VipsImage(self._kind, self._path, self._name, access="sequential", fail_on=fail, **options)
+        strict = _STRICT[self._kind]
+        image = VipsImage(self._kind, self._path, self._name, access="sequential", fail_on=strict, **options)
         yield from _in_strips(VipsLevel(image, self._convert, 1, 1))

@@ -25,6 +25,7 @@ _REDUCED = 1  # NewSubfileType: a smaller version of another image in this file
 
 WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, PALETTE, CMYK, YCBCR = 0, 1, 2, 3, 5, 6
 JPEG = 7  # a value of Compression
+COMPRESSIONS = {1, 5, JPEG, 8, 32946, 32773}  # none, LZW, JPEG, Deflate (two numbers), PackBits: what libvips has here
 
 
 @dataclass(frozen=True)
