@@ -16,6 +16,7 @@ FORBIDDEN = {
     "tnet_core": {"viz", "training", "benchmarks", "app", "gradio", "plotly"},
     "viz": {"training", "benchmarks", "app", "gradio", "torch", "timm"},
     "training": {"viz", "app", "gradio"},
+    "benchmarks": {"viz", "app", "gradio"},
 }
 
 
@@ -64,7 +65,7 @@ def test_there_are_no_import_cycles_inside_the_core() -> None:
 def test_files_stay_readable_in_one_sitting() -> None:
     long = {
         str(path.relative_to(ROOT)): count
-        for folder in ("tnet_core", "viz", "training", "tools")
+        for folder in ("tnet_core", "viz", "training", "tools", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
         if (count := len(path.read_text().splitlines())) > 350
     }
@@ -94,7 +95,7 @@ PICKLED_WEIGHTS = "training/warmstart.py"
 
 def test_no_pickle_is_loaded_except_known_weights_as_tensors_only() -> None:
     found: dict[str, list[bool]] = {}
-    for folder in ("tnet_core", "viz", "training"):
+    for folder in ("tnet_core", "viz", "training", "benchmarks"):
         for path in (ROOT / folder).rglob("*.py"):
             assert not imports(path) & {"pickle", "dill", "joblib", "cloudpickle", "torch.serialization"}, path
             uses, tensors_only = torch_loads(ast.parse(path.read_text()))

@@ -1,0 +1,58 @@
+"""One traversal in a process of its own: what it took, as one line of JSON. Called by `benchmarks.sizes`.
+
+python -m benchmarks.probe CHECKPOINT FILE LOOKS[,LOOKS…]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import tnet_core as tn
+from tnet_core.images.file_hash import file_sha256
+from tnet_core.memory import PeakMemory
+
+
+def measured(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, Any]:
+    """Seconds on the clock and of the processor, and memory: of the hash, a first traversal and a second one.
+
+    The second finds what the first has built; both open the file, whose hash is known by then.
+    """
+    model = tn.load(checkpoint, device="cpu")
+
+    def traverse(image: Any) -> tn.Trace:
+        return tn.traverse(model, image, budget=budget, levels=len(budget) + 1, sampling="native")
+
+    for _ in range(2):
+        traverse(np.zeros((512, 512, 3), np.uint8))  # warm
+    peak = PeakMemory(torch.device("cpu"))
+    _, hashing = timed(lambda: file_sha256(Path(path)))
+    first, building = timed(lambda: traverse(path))
+    again, repeating = timed(lambda: traverse(path))
+    assert np.array_equal(first.logits(), again.logits())
+    return {
+        "looks": len(again.locations),
+        "cells": [look.path for look in again.locations],
+        "pixels_read": again.cost().pixels_read,
+        "hash": hashing,
+        "first": building,
+        "again": repeating,
+        "peak_bytes": peak.read(),
+    }
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    began, worked = time.perf_counter(), time.process_time()
+    result = run()
+    return result, {"seconds": time.perf_counter() - began, "processor": time.process_time() - worked}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(sys.argv[1], sys.argv[2], tuple(int(k) for k in sys.argv[3].split(",")))))
