@@ -211,6 +211,21 @@ def test_levels_survive_odd_sizes(tmp_path: Path, as_large: None) -> None:
             assert (level.read(0, 0, level.width, level.height) == 77).all()
 
 
+@pytest.mark.parametrize("size", [(300, 200), (600, 150), (100, 600), (40, 500)])
+@pytest.mark.parametrize("name", ["colour.png", "turned.tif"])
+def test_cuts_too_large_for_memory_are_averaged_line_by_line(
+    name: str, size: tuple[int, int], tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "_AT_ONCE", 1000)
+    for limit in (1 << 20, 2000):
+        monkeypatch.setattr(pyramid, "_PIXELS", limit)
+        source, whole = both(FILES[name](tmp_path / name))
+        monkeypatch.setattr(source.layout, "factors", (1,))
+        everything = (0, 0, source.width, source.height)
+        difference = np.abs(source.resized(everything, size).astype(int) - whole.resized(everything, size))
+        assert difference.max() <= 1 and difference.mean() < 0.01
+
+
 def test_small_files_stay_in_memory_and_a_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = FILES["pyramid.tif"](tmp_path / "a.tif")
     assert isinstance(tn.ImageSource.open(path), ArraySource)

@@ -29,6 +29,7 @@ LINES_ABOVE = 1 << 26  # of a file that must be decoded from its first line on
 MOST_TILED = 1 << 32
 MOST_LINES = 1 << 30  # 3 GB of temporary files
 MAX_LARGE_BYTES = 16 << 30
+_AT_ONCE = 1 << 24  # pixels of a cut that is read whole; a larger one is averaged line by line
 _MOST_CACHED = 512 << 20  # bytes: libvips keeps two rows of tiles
 _MOST_STRIP = 64 << 20  # bytes of one strip, which is decoded at once
 
@@ -67,10 +68,12 @@ class LargeSource(ImageSource):
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
         factor = chosen(self.layout.factors, box, size)
         level, (x0, y0, x1, y1) = self.layout.level(factor), self.turn.stored_box(box)
-        if factor == 1:
+        if factor == 1 and (x1 - x0) * (y1 - y0) <= _AT_ONCE:
             cut = self.turn.upright(level.read(x0, y0, x1 - x0, y1 - y0))
             return resized_cut(np.ascontiguousarray(cut), size)
-        return np.ascontiguousarray(self.turn.upright(averaged(level, (x0, y0, x1, y1), self.turn.size(size))))
+        shrunk = min(size[0], box[2] - box[0]), min(size[1], box[3] - box[1])
+        pixels = self.turn.upright(averaged(level, (x0, y0, x1, y1), self.turn.size(shrunk)))
+        return resized_cut(np.ascontiguousarray(pixels), size)
 
     def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
         rows, cols = within(self.turn.stored_box(box), chosen(self.layout.factors, box, size))

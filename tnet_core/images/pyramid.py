@@ -22,7 +22,9 @@ Box = tuple[int, int, int, int]  # x0, y0, x1, y1
 STEP = 4  # from one level to the next, in pyramids that are built here
 DETAIL = 2  # level pixels per wanted pixel on each axis, at least
 TOP = 1024  # the longest side of the coarsest level of such a pyramid, at most
-_ROWS = 32  # output pixels averaged at a time
+_OUTPUTS = 32  # wanted pixels of an axis that are averaged at a time, or fewer where they take
+_ALONG = 512  # … more than so many pixels of the level
+_PIXELS = 1 << 21
 
 
 class Level(Protocol):
@@ -55,27 +57,38 @@ def averaged(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
     """A cut of the original, averaged from a coarser level: (height, width, 3) uint8."""
     x0, y0, x1, y1 = (side / level.factor for side in box)
     across, down = _shares(x0, x1, size[0], level.width), _shares(y0, y1, size[1], level.height)
-    first, last = across[0][0], across[-1][1]
     out = np.empty((size[1], size[0], 3), np.uint8)
     row = 0
     for top, bottom, vertical in down:
-        pixels = level.read(first, top, last - first, bottom - top).astype(np.float32)
-        lines = np.tensordot(vertical, pixels, axes=(1, 0))  # (rows, columns of the level, 3)
         col = 0
-        for left, right, horizontal in across:
-            part = np.matmul(horizontal, lines[:, left - first : right - first])
-            out[row : row + len(lines), col : col + len(horizontal)] = np.rint(part)
-            col += len(horizontal)
+        for pieces in _together(across, bottom - top):
+            first, last = pieces[0][0], pieces[-1][1]
+            pixels = level.read(first, top, last - first, bottom - top).astype(np.float32)
+            lines = np.tensordot(vertical, pixels, axes=(1, 0))  # (rows, columns of the level, 3)
+            for left, right, horizontal in pieces:
+                part = np.matmul(horizontal, lines[:, left - first : right - first])
+                out[row : row + len(vertical), col : col + len(horizontal)] = np.rint(part)
+                col += len(horizontal)
         row += len(vertical)
     return out
 
 
-def _shares(start: float, stop: float, outputs: int, limit: int) -> list[tuple[int, int, np.ndarray]]:
-    """One axis in pieces: the level's pixels first … last, and (outputs, pixels) how much each counts."""
+_Piece = tuple[int, int, np.ndarray]  # first and last pixel of a level, and how much each counts: (outputs, pixels)
+
+
+def _together(pieces: list[_Piece], rows: int) -> list[list[_Piece]]:
+    """All columns at once, or piece by piece where that would be many pixels."""
+    many = (pieces[-1][1] - pieces[0][0]) * rows > _PIXELS
+    return [[piece] for piece in pieces] if many else [pieces]
+
+
+def _shares(start: float, stop: float, outputs: int, limit: int) -> list[_Piece]:
+    """One axis in pieces, `outputs` in all."""
     edges = np.linspace(start, stop, outputs + 1)
+    step = max(1, min(_OUTPUTS, int(_ALONG * outputs / (stop - start))))
     pieces = []
-    for at in range(0, outputs, _ROWS):
-        begin, end = edges[at:-1][:_ROWS, None], edges[at + 1 :][:_ROWS, None]
+    for at in range(0, outputs, step):
+        begin, end = edges[at:-1][:step, None], edges[at + 1 :][:step, None]
         pixels = np.arange(int(begin[0, 0]), int(np.ceil(end[-1, 0])))
         overlap = np.clip(np.minimum(end, pixels + 1) - np.maximum(begin, pixels), 0, None)
         # Some writers round a level's size down: its last pixel then stands for what is missing too.
