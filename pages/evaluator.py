@@ -25,6 +25,7 @@ from training.evaluation.options import POLICIES, Options
 
 MOST_PUBLIC, MOST_LOCAL = 200, 5_000  # images of one evaluation
 MOST_LOOKS = 25  # per grid
+AT_ONCE = 2  # images: between two batches the page has its turn at the cores, and cancelling is heard
 MOST_WAITING = 3  # evaluations, besides the one that runs
 RESAMPLES = 2_000  # of the bootstrap
 NO_FOLDERS = "Folders of this machine can be evaluated only where the app listens to this machine alone."
@@ -151,6 +152,7 @@ class Evaluator:
         options = Options(
             budget=wanted.budget, policies=wanted.policies, limit=wanted.limit, resamples=RESAMPLES, workers=0,
             skip_unreadable=True, equivariance=False, timing=False,
+            batch_size=None if model.device.type == "cuda" else AT_ONCE,
         )  # fmt: skip
         content = evaluate(model, known.dataset, options, progress)
         notices = [left_out, told_of_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]

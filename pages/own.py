@@ -85,6 +85,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
         evaluator.cancel(session_of(request), seconds=0)
 
     quiet: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
+    start.click(None, None, [trouble], js="() => ''", show_progress="hidden")  # an old sentence goes at once
     start.click(
         on_start, [own, file, spec, budget, limit, policies, *named], [own, trouble, view, saved],
         show_progress="full", show_progress_on=[view], concurrency_limit=EVALUATIONS, concurrency_id="evaluate",

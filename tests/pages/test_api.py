@@ -109,7 +109,7 @@ def test_evaluate_gives_what_the_command_writes(client: Client, place: Path, bir
         "Measured on 6 of 8 images, evenly spread over the classes.",
     ]
     options = Options(budget=3, policies=("learned", "random"), limit=6, resamples=RESAMPLES, workers=0,
-                      equivariance=False, timing=False)  # fmt: skip
+                      equivariance=False, timing=False, batch_size=2)  # fmt: skip
     shutil.rmtree(data / "dodo")
     expected = evaluate(birds, fit_to(birds, open_folder(data)), options)
     for part in ("budgets", "policies", "stopping", "heat_map", "per_image", "intervals"):
