@@ -133,6 +133,9 @@ def test_kinds_that_are_decoded_whole_keep_their_limit_and_say_why(
 
 def test_limits_of_large_files(tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tiff(tmp_path / "a.tif", scene(300, 200))
+    with pytest.raises(tn.TNetError, match=r"200 x 300 pixels; at most 0 million are opened here\.$"):
+        tn.ImageSource.open(path, most_pixels=59_999)
+    assert tn.ImageSource.open(path, most_pixels=60_000).height == 300
     monkeypatch.setattr(large, "MOST_TILED", 59_999)
     assert "300 pixels; at most 0 million" in refused(path)
     monkeypatch.setattr(large, "MAX_LARGE_BYTES", 1000)

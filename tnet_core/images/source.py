@@ -50,25 +50,20 @@ class ImageSource(ABC):
         return (x1 - x0) * (y1 - y0)
 
     @staticmethod
-    def open(image: Any) -> ImageSource:
+    def open(image: Any, *, most_pixels: int | None = None) -> ImageSource:
         """From a path, encoded bytes, a Pillow image, an (H, W, 3) array, or a source itself.
 
         A contiguous uint8 array is not copied, whatever its size: leave it as it is while the
-        source is in use.
+        source is in use. Files can be far larger than memory, and their pixels take time: who opens
+        what strangers send sets `most_pixels`.
         """
-        if isinstance(image, ImageSource):
-            return image
-        if isinstance(image, (str, os.PathLike)):
-            return _from_file(Path(image))
-        if isinstance(image, (bytes, bytearray, memoryview)):
-            return _from_bytes(bytes(image), "The image")
-        if isinstance(image, Image.Image):
-            return ArraySource(pil_to_rgb(image, "The image"))
-        if isinstance(image, np.ndarray):
-            return ArraySource(array_to_rgb(image))
-        raise TNetError(
-            f"An image must be a path, bytes, a Pillow image or an (H, W, 3) uint8 array, not {type(image).__name__}."
-        )
+        source = _opened(image)
+        if most_pixels is not None and source.width * source.height > most_pixels:
+            raise TNetError(
+                f"The image has {source.width} x {source.height} pixels; at most {most_pixels / 1e6:.0f} million are "
+                "opened here."
+            )
+        return source
 
 
 class ArraySource(ImageSource):
@@ -102,6 +97,22 @@ class ArraySource(ImageSource):
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
         x0, y0, x1, y1 = box
         return resized_cut(self.array[y0:y1, x0:x1], size)  # the cut itself, so that no filter can reach beyond it
+
+
+def _opened(image: Any) -> ImageSource:
+    if isinstance(image, ImageSource):
+        return image
+    if isinstance(image, (str, os.PathLike)):
+        return _from_file(Path(image))
+    if isinstance(image, (bytes, bytearray, memoryview)):
+        return _from_bytes(bytes(image), "The image")
+    if isinstance(image, Image.Image):
+        return ArraySource(pil_to_rgb(image, "The image"))
+    if isinstance(image, np.ndarray):
+        return ArraySource(array_to_rgb(image))
+    raise TNetError(
+        f"An image must be a path, bytes, a Pillow image or an (H, W, 3) uint8 array, not {type(image).__name__}."
+    )
 
 
 def _consecutive(indices: np.ndarray) -> bool:
