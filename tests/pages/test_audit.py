@@ -79,14 +79,15 @@ def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) 
 
 
 def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
-    demo: gr.Blocks, explorer: Explorer, session: Session
+    demo: gr.Blocks, explorer: Explorer, session: Session, cards: list[CheckpointCard]
 ) -> None:
     with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
         answer = handler(demo, "on_open")(explorer.landing, "", session, None, progress)
     assert calls.batches == []
     found = outputs(demo, "on_open", answer)
     assert "was never evaluated" in found["audit-board"]  # the small model has no evaluation
-    assert found["audit-chooser"]["value"] is None and len(found["audit-chooser"]["choices"]) == 5
+    assert found["audit-chooser"]["value"] is None
+    assert len(found["audit-chooser"]["choices"]) == len(cards)
     choices = found["audit-class"]["choices"]
     assert choices[0] == ("the predicted class", PREDICTED) and choices[1] == ("<i>a</i>", "0") and len(choices) == 8
     assert (found["audit-looks"]["maximum"], found["audit-looks"]["value"]) == (6, 6)  # trained with 2 x 2

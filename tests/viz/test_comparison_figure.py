@@ -151,7 +151,7 @@ def sentence(shown: Selection) -> str:
 
 
 def test_an_empty_chart_says_why_and_where_there_is_something() -> None:
-    assert sentence(every("cub-200-2011", "time")) == (
+    assert sentence(every("nabirds", "time")) == (
         "None of the ticked curves states a time per image. The paper does for ImageNet and fMoW."
     )
     assert sentence(every("nabirds", y="recall")) == (
