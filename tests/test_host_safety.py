@@ -236,6 +236,15 @@ def test_a_session_is_nobody_elses(app: Running) -> None:
         client.close()
 
 
+def test_no_folder_of_the_server_can_be_named(app: Running, visitor: QueueClient) -> None:
+    assert "own-folder" not in {part["props"].get("elem_id") for part in visitor.components.values()}
+    [start] = visitor.functions("click", visitor.component("own-start"))
+    values = [visitor.values[number] for number in start["inputs"]]
+    folder = str(next((app.log.parent.parent).rglob("examples")))
+    for extra in ([], [folder], [folder, folder]):
+        assert "Choose a zip of class folders first." in answer_to(visitor, start, values + extra, None)
+
+
 def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running) -> None:
     answer = asked(app, "/config", headers={"Origin": "https://elsewhere.example"})
     assert "access-control-allow-origin" not in answer.headers
@@ -262,7 +271,7 @@ def test_what_the_page_does_not_use_is_not_there(app: Running, method: str, path
 def test_the_server_fetches_no_address_for_anybody(visitor: QueueClient) -> None:
     for function in every_function(visitor):
         for address in ("https://example.com/x.png", "http://127.0.0.1:9/x.png", "//example.com/x", "ftp://x/y"):
-            data = [{"path": address, **FILE}] * len(function["inputs"])
+            data = [{"path": address, **FILE}] * max(1, len(function["inputs"]))
             with pytest.raises(QueueError, match=r"(400|422): .*Only an uploaded file can be opened"):
                 visitor.call(function["id"], data)
             with pytest.raises(QueueError, match=r"(400|422): .*Only an uploaded file can be opened"):
