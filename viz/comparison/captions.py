@@ -33,7 +33,8 @@ _DETAILS = (
     (
         "FLOPs, time and memory",
         "FLOPs are the multiplications of convolutions and dense layers, for both kinds. Published times and memory "
-        "are those of batches of 64 images on one Quadro RTX 8000; no time is estimated from FLOPs.",
+        "are those of batches of 64 images on one Quadro RTX 8000, times measured here those of one decoded image at a "
+        "time on the processor its evaluation names: compare within one kind. No time is estimated from FLOPs.",
     ),
     (
         "Coverage, precision and recall",
