@@ -158,8 +158,9 @@ def test_the_address_follows_the_page_and_holds_nothing_about_a_picture_of_ones_
     page.wait_for_timeout(600)
     assert query(page) == landing | {"looks": ["2"]}  # nothing is written while another tab is shown
     page.get_by_role("tab", name="Explore").click()
+    expect(page.locator(".tn-stage")).to_be_visible()  # keys are for the tab that is shown
     page.keyboard.press("3")
-    page.wait_for_function("location.search.includes('against=second')")
+    page.wait_for_function("location.search.includes('looks=3&against=second')")
     file = tmp_path / "secret name.png"
     file.write_bytes(drawn(8))
     page.set_input_files("#pick input[type=file]", file)
