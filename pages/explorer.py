@@ -24,6 +24,7 @@ from viz.kinds import kind_of
 from viz.names import labelled
 from viz.stage import Plate, scene_payload, steer_payload
 
+MOST_PIXELS = 150_000_000  # of a visitor's picture: the sampling of the page's models touches each of its tiles
 MOST_LOOKS = 80  # on one page, those added by hand included
 LEFT_ALONE = "This page was left alone for too long: reload it to go on."
 
@@ -143,7 +144,7 @@ class Explorer:
         if isinstance(where, str):
             if not Path(where).is_file():
                 raise tn.TNetError("This picture is not here any more: choose or upload it again.")
-            return tn.ImageSource.open(where), Plate(Path(where).name)
+            return tn.ImageSource.open(where, most_pixels=MOST_PIXELS), Plate(Path(where).name)
         offered = self.pictures(spec)
         if not 0 <= where < len(offered):
             raise tn.TNetError("There is no such example for this checkpoint.")
