@@ -25,6 +25,7 @@ from tools.make_space import OUT, ROOT, is_build, version_of
 from tools.space_run import RunError, measure
 
 # What a Space's machine takes: Linux on x86-64 with a C library from 2022 or later.
+AS_SOURCE = frozenset({"pyvips"})  # Python alone, published without a wheel; libvips itself comes as one
 PLATFORMS = ("manylinux2014_x86_64", *(f"manylinux_2_{minor}_x86_64" for minor in range(36, 4, -1)))
 
 
@@ -83,7 +84,8 @@ def exists_for_the_space(pin: str, version: str) -> None:
     """Fetches the wheel for the Space's Python and machine, and drops it."""
     machine = [word for platform in PLATFORMS for word in ("--platform", platform)]
     with tempfile.TemporaryDirectory() as temporary:
-        wanted = ["--no-deps", "--only-binary=:all:", "--python-version", version, *machine, "--dest", temporary, pin]
+        built = [] if pin.partition("==")[0] in AS_SOURCE else ["--only-binary=:all:"]
+        wanted = ["--no-deps", *built, "--python-version", version, *machine, "--dest", temporary, pin]
         try:
             pip(Path(sys.executable), "download", *wanted)
         except RunError as error:
