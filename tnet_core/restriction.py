@@ -12,15 +12,23 @@ from tnet_core.trace import Trace
 
 def restricted(trace: Trace, positions: Sequence[int]) -> Trace:
     """Only these looks, in the order of the trace. A look inside another one needs that one."""
-    kept = sorted(trace.select(subset=positions))
-    new: dict[int | None, int | None] = {None: None} | {old: at for at, old in enumerate(kept)}
+    return retaken(trace, sorted(trace.select(subset=positions)), trace.policy)
+
+
+def retaken(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Trace:
+    """As if only these looks had been taken, in this order; a look inside another one comes after it."""
+    kept = trace.select(subset=positions)
+    new: dict[int | None, int | None] = {None: None}
     chosen = [trace.locations[position] for position in kept]
-    if any(look.parent not in new for look in chosen):
-        raise TNetError("A look inside another one cannot be kept without it.")
+    for at, (position, look) in enumerate(zip(kept, chosen, strict=True)):
+        if look.parent not in new:
+            raise TNetError("A look inside another one cannot be kept without it, or taken before it.")
+        new[position] = at
     looks = tuple(replace(look, parent=new[look.parent]) for look in chosen)
     rows = (0, *(position + 1 for position in kept))
     return replace(
         trace,
+        policy=policy,
         budget=_budget(looks, len(trace.budget)),
         locations=looks,
         distributions=tuple(_moved(grid, new) for grid in trace.distributions if grid.parent in new),

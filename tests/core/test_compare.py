@@ -254,7 +254,7 @@ def test_looks_taken_again_keep_their_tree() -> None:
 
 def test_looks_that_cannot_be_taken_are_refused() -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 1))
-    with pytest.raises(tn.TNetError, match="lies inside look 0"):
+    with pytest.raises(tn.TNetError, match="taken before it"):
         compare.retaken(deep, [2])
     with pytest.raises(tn.TNetError, match="twice"):
         compare.retaken(deep, [0, 0])

@@ -17,7 +17,8 @@ from tnet_core.compare.overlap import (
     within,
 )
 from tnet_core.compare.ranks import RankCorrelation, kendall, order_correlation, score_correlation, spearman
-from tnet_core.compare.retake import ordered, retaken
+from tnet_core.compare.retake import ordered
+from tnet_core.restriction import retaken
 
 __all__ = [
     "LedgerDifference",
