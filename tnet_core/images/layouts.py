@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class VipsLevel:
         return self._convert(self._image.read(x, y, width, height))
 
 
-class Layout:
+class Layout(ABC):
     """The levels of one file, made when they are first asked for; `factors` are known before."""
 
     scattered = False  # whether single pixels here and there cost as much as everything around them
@@ -48,8 +49,9 @@ class Layout:
             self._levels |= self._made(factor)
         return self._levels[factor]
 
+    @abstractmethod
     def _made(self, factor: int) -> dict[int, Level]:
-        raise NotImplementedError
+        """A level that is asked for the first time, and those that come with it."""
 
     def _built(self, what: str, plan: list[tuple[int, int, int]], strips: Any) -> dict[int, Level]:
         found: list[RawLevel] = built(f"{self.key}-{what}", plan, strips)

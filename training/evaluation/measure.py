@@ -10,7 +10,7 @@
 | `probability` | (n * n,) | of its cells |
 | `inner` | (depths - 1, n * n) | looks taken at each cell of the grids below, at the budget of training |
 | `area/P` | (K, 3) | precision, recall and coverage after 1 … K looks at the second level |
-| `follow/M` | (7,) | what the first grid does under move M, see `equivariance` |
+| `follow/M` | (8,) | what the first grid does under move M, see `equivariance` |
 """
 
 from __future__ import annotations
