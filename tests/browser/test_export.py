@@ -303,8 +303,9 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     trace = tn.Trace.from_json(text)
     assert [look.path for look in trace.locations] == [look.path for look in reference.locations]
     assert trace.image == reference.image
-    np.testing.assert_allclose(trace.projections, reference.projections, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(trace.logits(3), reference.logits(3), rtol=1e-5, atol=1e-6)
+    # the server's threads add up in another order than this process's
+    np.testing.assert_allclose(trace.projections, reference.projections, rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(trace.logits(3), reference.logits(3), rtol=1e-4, atol=2e-5)
     # a drawn example has no file of its own: the page gives one
     file, data = taken(page, "original")
     assert file == "Harbour-at-dusk-untrained-original.png"

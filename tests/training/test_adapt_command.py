@@ -50,6 +50,13 @@ def photographs(tmp_path: Path) -> Path:
     return class_folders(tmp_path / "photographs", ("tench", "goldfish"), COUNT // 2)
 
 
+def without_times(section: Any) -> Any:
+    """No two measurements take the same time."""
+    if not isinstance(section, list):
+        return section
+    return [{key: value for key, value in row.items() if key != "ms_per_image"} for row in section]
+
+
 def run(photographs: Path, out: Path, *more: str) -> int:
     return command.main([*SMALL, *QUICK, "--images", str(photographs), "--out", str(out), *more])
 
@@ -99,7 +106,7 @@ def test_a_classifier_becomes_a_checkpoint_without_labels(
     assert agreement.main(given) == 0
     repeated = json.loads(again.read_text())
     for name in ("dataset", "budgets", "policies", "comparisons"):
-        assert repeated[name] == content[name], name
+        assert without_times(repeated[name]) == without_times(content[name]), name
     for policy, values in content["agreement"]["policies"].items():  # features in half precision, rounded elsewhere
         found = repeated["agreement"]["policies"][policy]["log_likelihood"]
         assert found == pytest.approx(values["log_likelihood"], abs=0.02)
