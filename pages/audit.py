@@ -14,6 +14,7 @@ import tnet_core as tn
 from pages.auditor import PREDICTED, Auditor, Cards, Shown
 from pages.explore import SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
+from viz import fragments
 from viz.audit import captions
 from viz.audit.board import on_load
 from viz.audit.looks import FEWEST
@@ -59,7 +60,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
         try:
             name, made = auditor.of(spec)
         except tn.TNetError as error:
-            return [gr.skip(), gr.skip(), captions.problem(str(error)), gr.skip()]
+            return [gr.skip(), gr.skip(), fragments.problem(str(error)), gr.skip()]
         choices = auditor.choices()
         return [spec, gr.update(choices=choices, value=name, visible=bool(choices)), "", made]
 
@@ -78,7 +79,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
         try:
             return ["", auditor.audit(name)]
         except tn.TNetError as error:
-            return [captions.problem(str(error)), gr.skip()]
+            return [fragments.problem(str(error)), gr.skip()]
 
     def on_report(
         cls: Any, looks: Any, session: Session | None, before: Shown | None, progress: gr.Progress = PROGRESS
@@ -88,7 +89,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
         try:
             return [*[gr.skip()] * 3, "", auditor.report(before, cls, looks, progress)]
         except tn.TNetError as error:
-            return [*[gr.skip()] * 3, captions.problem(str(error)), gr.skip()]
+            return [*[gr.skip()] * 3, fragments.problem(str(error)), gr.skip()]
 
     listening: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
     reporting: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], "concurrency_id": "audit",

@@ -11,9 +11,10 @@ import tnet_core as tn
 from pages.counterfactuals import KINDS, SCALES, Lab, Untouched, Wish
 from pages.explore import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
+from viz import fragments
 from viz.lab import board, on_load
 from viz.lab.board import nothing
-from viz.lab.captions import intro, problem
+from viz.lab.captions import intro
 
 FIRST = "flip"  # what is tried first
 
@@ -79,7 +80,7 @@ def lab(explorer: Explorer, explored: Explored) -> None:
                 before, Wish(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
             )
         except tn.TNetError as error:
-            return [*[gr.skip()] * (1 + len(asked)), problem(str(error)), gr.skip()]
+            return [*[gr.skip()] * (1 + len(asked)), fragments.problem(str(error)), gr.skip()]
         return [gr.skip(), gr.skip(), *shown(kind), "", board(found)]
 
     made = [known, *asked, noted, view]

@@ -14,6 +14,7 @@ from pages.evaluator import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
 from pages.files import given_file
 from pages.here import asked_here
 from training.evaluation.output import to_text
+from viz import fragments
 from viz import own as shown
 from viz.comparison.own import Own, added
 
@@ -71,7 +72,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
                 raise tn.TNetError(NO_FOLDERS)
             found = measured(evaluator, session_of(request), file, folder, wanted, report)
         except tn.TNetError as error:
-            return [gr.skip(), shown.problem(str(error)), gr.skip(), gr.skip()]
+            return [gr.skip(), fragments.warning(str(error)), gr.skip(), gr.skip()]
         title = explorer.shelf.choice(wanted.spec).title
         mine = added(mine, wanted.spec, title, found.content)
         told = shown.result(mine[-1], found.notices, time.monotonic() - began) + shown.shown_in_chart(mine[-1].name)
@@ -79,7 +80,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
 
     def on_stop(request: gr.Request) -> str:
         running = evaluator.cancel(session_of(request))
-        return gr.skip() if running else shown.problem("Nothing is running.")
+        return gr.skip() if running else fragments.warning("Nothing is running.")
 
     def on_leave(request: gr.Request) -> None:
         evaluator.cancel(session_of(request), seconds=0)

@@ -18,7 +18,7 @@ UNTRAINED = (
 
 def problem(sentence: str) -> str:
     """What went wrong, for a screen reader at once; what is on the page stays."""
-    return warning(f"{sentence} The picture below is unchanged.")
+    return warning(f"{sentence} What is shown below is unchanged.")
 
 
 def warning(sentence: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from viz import fragments, style
 
@@ -16,6 +17,16 @@ def test_messages_are_escaped() -> None:
     html = fragments.problem("'<script>x</script>.jpg' & co")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_all_tabs_say_in_one_way_that_something_went_wrong() -> None:
+    assert fragments.problem("It is too large.") == (
+        '<p class="tn-problem" role="alert">It is too large. What is shown below is unchanged.</p>'
+    )
+    assert fragments.warning("") == ""
+    root = Path(style.__file__).parents[1]
+    written = [file for folder in ("pages", "viz") for file in (root / folder).rglob("*.py")]
+    assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["fragments.py"]
 
 
 def test_what_could_not_be_used_is_said_and_escaped() -> None:

@@ -1,8 +1,6 @@
-"""The tab's headings and its one-line messages, as escaped HTML."""
+"""The tab's headings."""
 
 from __future__ import annotations
-
-import html
 
 
 def intro() -> str:
@@ -19,8 +17,3 @@ def faithfulness() -> str:
         "open in Explore. Everything is recomputed from the features of the looks: the backbone does not run, and only "
         "the random orders are a (seeded) sample.</p></div>"
     )
-
-
-def problem(sentence: str) -> str:
-    """What went wrong; what is below stays."""
-    return f'<p class="tn-problem" role="alert">{html.escape(sentence)} What is shown below is unchanged.</p>'

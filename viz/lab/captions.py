@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 NO_PICTURE = "No picture was looked at yet: choose one in the tab Explore, then come back."
 NO_LOOKS = "This checkpoint sees the whole image at once: there are no looks that could follow anything."
 
@@ -14,7 +12,3 @@ def intro() -> str:
         "the looks follow its content or stay in position. What comes in from outside repeats the outermost pixels. It "
         "tells what the policy reacts to on this picture, not whether the reaction is right.</p></div>"
     )
-
-
-def problem(sentence: str) -> str:
-    return f'<p class="tn-problem" role="alert">{html.escape(sentence)} Shown is what was there before.</p>'

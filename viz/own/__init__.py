@@ -1,6 +1,6 @@
 """What the tab 'Your data' says and shows."""
 
-from viz.own.captions import INTRO, LAYOUT, problem, shown_in_chart, waiting
+from viz.own.captions import INTRO, LAYOUT, shown_in_chart, waiting
 from viz.own.result import download, result
 
-__all__ = ["INTRO", "LAYOUT", "download", "problem", "result", "shown_in_chart", "waiting"]
+__all__ = ["INTRO", "LAYOUT", "download", "result", "shown_in_chart", "waiting"]

@@ -22,11 +22,6 @@ LAYOUT = (
 waiting = '<p class="tno-note">Choose a zip and press Evaluate; the table comes here.</p>'
 
 
-def problem(sentence: str) -> str:
-    """What went wrong, for a screen reader at once; a result that is on the page stays."""
-    return f'<p class="tn-problem" role="alert">{html.escape(sentence)}</p>'
-
-
 def shown_in_chart(name: str) -> str:
     return (
         f'<p class="tno-note" role="status">The curve is in the tab <b>Accuracy vs locations</b> as '
