@@ -14,6 +14,7 @@ import tnet_core as tn
 from pages.auditor import PREDICTED, Auditor, Cards, Shown
 from pages.explore import SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
+from pages.waiting import again, clock
 from viz import fragments
 from viz.audit import captions
 from viz.audit.board import on_load
@@ -30,6 +31,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
     plain: dict[str, Any] = {"apply_default_css": False}
     followed = gr.State("")  # the explored checkpoint that this tab knows of
     shown = gr.State(time_to_live=SESSION_SECONDS)  # `Shown`, None until there is a report
+    timer = clock()
     with gr.Column(elem_id="audit", elem_classes="tna"):
         gr.HTML(captions.intro(), **plain)
         chooser = gr.Dropdown(
@@ -49,10 +51,11 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
     checkpoint, picture = [followed, chooser, noted, about], [shown, cls, looks, problem, view]
 
     def on_open(
-        spec: str, known: str, session: Session | None, before: Shown | None, progress: gr.Progress = PROGRESS
-    ) -> list[Any]:
+        spec: str, known: str, session: Session | None, before: Shown | None, pause: Any = None,
+        progress: gr.Progress = PROGRESS,
+    ) -> list[Any]:  # fmt: skip
         """Follows what is explored; where that is as before, the tab is as it was left."""
-        return [*follow(spec, known), *look(session, before, progress)]
+        return [*follow(spec, known), *look(session, before, progress), again(session, pause)]
 
     def follow(spec: str, known: str) -> list[Any]:
         if spec == known:
@@ -92,11 +95,14 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
             return [*[gr.skip()] * 3, fragments.problem(str(error)), gr.skip()]
 
     listening: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
-    reporting: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], "concurrency_id": "audit",
-                                 "concurrency_limit": AT_ONCE, **listening}  # fmt: skip
+    turn: dict[str, Any] = {"concurrency_id": "audit", "concurrency_limit": AT_ONCE, **listening}
+    reporting: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], **turn}
     opened, session = explored
+    opening: dict[str, Any] = {"fn": on_open, "inputs": [opened, followed, session, shown, timer],
+                               "outputs": [*checkpoint, *picture, timer]}  # fmt: skip
     if isinstance(tab, gr.Tab):
-        tab.select(on_open, [opened, followed, session, shown], [*checkpoint, *picture], **reporting)
+        tab.select(**opening, **reporting)
+    timer.tick(**opening, show_progress="hidden", **turn)
     chooser.input(on_checkpoint, [chooser], [noted, about], show_progress="hidden", concurrency_limit=8, **listening)
     asked: dict[str, Any] = {"inputs": [cls, looks, session, shown], "outputs": picture, "trigger_mode": "always_last"}
     cls.input(on_report, **asked, **reporting)

@@ -8,6 +8,7 @@ from typing import Any
 
 import tnet_core as tn
 from pages.explorer import Explorer, Session
+from pages.waiting import NO_PICTURE
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
 from viz.audit import board, read_audit, report
@@ -18,7 +19,6 @@ from viz.names import class_names
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 PREDICTED, LABEL = "predicted", "label"  # classes that are not meant by their number
-NO_PICTURE = "No picture was looked at yet: choose one in the tab Explore, then come back."
 _PREVIEW = 160  # pixels of the longer side
 
 

@@ -12,6 +12,7 @@ import tnet_core as tn
 from pages.explore import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored, data_of, turn
 from pages.explorer import Explorer, Session
 from pages.pairs import Pairs
+from pages.waiting import again, clock
 from viz import compare as shown
 
 
@@ -20,6 +21,7 @@ def compare(explorer: Explorer, explored: Explored) -> None:
     pairs = Pairs(explorer)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
+    timer = clock()
     brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
     with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
         upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
@@ -29,11 +31,12 @@ def compare(explorer: Explorer, explored: Explored) -> None:
         number = {"ask": asked} if type(asked) is int else {}
         return turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
 
-    def on_open(session: Session | None, brought: str | None) -> str:
+    def on_open(session: Session | None, brought: str | None, pause: Any = None) -> list[Any]:
         try:
-            return turn(pairs.offer(session, brought))
+            told = turn(pairs.offer(session, brought))
         except tn.TNetError as error:
-            return problem(error)
+            told = problem(error)
+        return [told, again(session, pause)]
 
     def on_ask(
         session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
@@ -57,6 +60,10 @@ def compare(explorer: Explorer, explored: Explored) -> None:
     view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
     view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download
     upload.upload(on_upload, [upload], [brought, view], show_progress="minimal", show_progress_on=[view], **run)
+    opening: dict[str, Any] = {
+        "fn": on_open, "inputs": [explored.session, brought, timer], "outputs": [view, timer], "preprocess": False,
+        "show_progress": "hidden", "trigger_mode": "always_last", **run,
+    }  # fmt: skip
     if isinstance(tab, gr.Tab):
-        tab.select(on_open, [explored.session, brought], [view], show_progress="hidden",
-                   trigger_mode="always_last", **run)  # fmt: skip
+        tab.select(**opening)
+    timer.tick(**opening)

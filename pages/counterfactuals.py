@@ -11,11 +11,12 @@ import numpy as np
 
 import tnet_core as tn
 from pages.explorer import Explorer, Session
+from pages.waiting import NO_PICTURE
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole
 from viz.budgets import MOST_LOOKS, looks_of
 from viz.encode import data_uri, preview
-from viz.lab.captions import NO_LOOKS, NO_PICTURE
+from viz.lab.captions import NO_LOOKS
 from viz.lab.measured import measured
 from viz.lab.model import Experiment
 from viz.lab.panels import cell_name

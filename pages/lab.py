@@ -11,6 +11,7 @@ import tnet_core as tn
 from pages.counterfactuals import KINDS, SCALES, Lab, Untouched, Wish
 from pages.explore import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
+from pages.waiting import again, clock
 from viz import fragments
 from viz.lab import board, on_load
 from viz.lab.board import nothing
@@ -26,6 +27,7 @@ def lab(explorer: Explorer, explored: Explored) -> None:
     plain: dict[str, Any] = {"apply_default_css": False}
     field: dict[str, Any] = {"min_width": 0, "elem_classes": "tnl-field"}
     known = gr.State(time_to_live=SESSION_SECONDS)  # `Untouched`, None until there is one
+    timer = clock()
     with gr.Column(elem_id="lab"):
         gr.HTML(intro(), **plain)
         with gr.Row(elem_id="lab-ask", elem_classes="tnl-ask"):
@@ -46,8 +48,13 @@ def lab(explorer: Explorer, explored: Explored) -> None:
         """Which fields are to be seen."""
         return [gr.update(visible=field in owners.get(now, ())) for field in asked[1:]]
 
-    def on_open(session: Session | None, before: Untouched | None, progress: gr.Progress = PROGRESS) -> list[Any]:
-        """Follows what is explored; where that is as before, the tab is as it was left."""
+    def on_open(
+        session: Session | None, before: Untouched | None, pause: Any = None, progress: gr.Progress = PROGRESS
+    ) -> list[Any]:
+        return [*follow(session, before, progress), again(session, pause)]
+
+    def follow(session: Session | None, before: Untouched | None, progress: gr.Progress) -> list[Any]:
+        """What is explored; where that is as before, the tab is as it was left."""
         if before is not None and before.session is session:
             return [gr.skip()] * (3 + len(asked))
         progress(0, desc="Looking at the picture")
@@ -74,7 +81,7 @@ def lab(explorer: Explorer, explored: Explored) -> None:
         target: Any, progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
         if before is None or before.session is not session:
-            return on_open(session, before, progress)  # another picture was explored meanwhile
+            return follow(session, before, progress)  # another picture was explored meanwhile
         try:
             found = bench.change(
                 before, Wish(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
@@ -84,12 +91,15 @@ def lab(explorer: Explorer, explored: Explored) -> None:
         return [gr.skip(), gr.skip(), *shown(kind), "", board(found)]
 
     made = [known, *asked, noted, view]
-    run: dict[str, Any] = {
+    turn: dict[str, Any] = {
         "concurrency_id": "lab", "concurrency_limit": AT_ONCE, "api_visibility": "private", "preprocess": False,
-        "show_progress": "full", "show_progress_on": [view], "trigger_mode": "always_last",
+        "trigger_mode": "always_last",
     }  # fmt: skip
+    run: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], **turn}
     session = explored.session
+    opening: dict[str, Any] = {"fn": on_open, "inputs": [session, known, timer], "outputs": [*made, timer]}
     if isinstance(tab, gr.Tab):
-        tab.select(on_open, [session, known], made, **run)
+        tab.select(**opening, **run)
+    timer.tick(**opening, show_progress="hidden", **turn)
     for control in asked:
         control.input(on_change, [session, known, *asked], made, **run)

@@ -15,6 +15,7 @@ from typing import Any
 
 import tnet_core as tn
 from pages.explorer import Explorer, Session, Where
+from pages.waiting import NO_PICTURE
 from tnet_core import compare
 from tnet_core.numbers import entries, whole
 from viz.compare import Column, offer_payload, pair_payload
@@ -23,7 +24,6 @@ from viz.stage import Plate
 
 KEPT = 32  # traversals remembered for everybody, without pixels
 MOST_SEED = 999_999_999
-NO_PICTURE = "No picture is open: choose one in Explore, then come back."
 MODES = ("policies", "checkpoints", "pictures")
 NAMED = {"learned": "the network's own looks", "centre": "from the middle outwards", "raster": "row by row"}
 

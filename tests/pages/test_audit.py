@@ -15,9 +15,10 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.audit import audit
-from pages.auditor import LABEL, NO_PICTURE, PREDICTED, Auditor
+from pages.auditor import LABEL, PREDICTED, Auditor
 from pages.explore import Explored
 from pages.explorer import Explorer, Session
+from pages.waiting import FIRST, NO_PICTURE
 from tests.support.evaluation_cards import bundled, card
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_audit_reading import content
@@ -82,7 +83,7 @@ def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
     demo: gr.Blocks, explorer: Explorer, session: Session, cards: list[CheckpointCard]
 ) -> None:
     with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
-        answer = handler(demo, "on_open")(explorer.landing, "", session, None, progress)
+        answer = handler(demo, "on_open")(explorer.landing, "", session, None, None, progress)
     assert calls.batches == []
     found = outputs(demo, "on_open", answer)
     assert "was never evaluated" in found["audit-board"]  # the small model has no evaluation
@@ -98,12 +99,12 @@ def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
     np.testing.assert_allclose(shares, expected.shapley, atol=1e-6)
     assert "mine.png" in shown and "<i>a</i>" not in shown
     # opened again, everything is as it was left
-    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], progress)
-    assert all(change == gr.skip() for change in again)
+    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], FIRST, progress)
+    assert all(change == gr.skip() for change in again[:-1]) and not again[-1]["active"]
     # … unless something else is explored
     other, _ = explorer.open(explorer.landing, 0)
     changed = outputs(
-        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], progress)
+        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], FIRST, progress)
     )
     assert changed["audit-board"] == gr.skip() and "mine.png" not in changed["audit-report"]
 
@@ -162,8 +163,8 @@ def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
 
 
 def test_without_a_picture_there_is_a_sentence_instead_of_a_report(demo: gr.Blocks, session: Session) -> None:
-    for name, given in (("on_open", (session.spec, "")), ("on_report", (PREDICTED, 3))):
-        answer = outputs(demo, name, handler(demo, name)(*given, None, None, progress))
+    for name, given, pause in (("on_open", (session.spec, ""), (FIRST,)), ("on_report", (PREDICTED, 3), ())):
+        answer = outputs(demo, name, handler(demo, name)(*given, None, None, *pause, progress))
         assert NO_PICTURE in answer["audit-report"]
         assert answer["audit-class"]["visible"] is answer["audit-looks"]["visible"] is False
 

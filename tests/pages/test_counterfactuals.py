@@ -13,13 +13,14 @@ from PIL import Image
 import tnet_core as tn
 from pages.counterfactuals import LONGEST, Lab, Untouched, Wish, checked, lab_budget
 from pages.explorer import Explorer, Session
+from pages.waiting import NO_PICTURE
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
 from viz.encode import preview
 from viz.lab import board
-from viz.lab.captions import NO_LOOKS, NO_PICTURE
+from viz.lab.captions import NO_LOOKS
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def test_the_offer_is_what_can_be_chosen(bench: Bench) -> None:
     assert told["brought"] == "picture 6.png" and told["where"] is None and told["title"] == "picture 5.png"
     assert [spec for spec, _ in told["checkpoints"]] == list(bench.specs.values())[::-1]
     assert told["pictures"] == [example.title for example in bench.explorer.pictures(session.spec)]
-    with pytest.raises(tn.TNetError, match="choose one in Explore"):
+    with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
         bench.pairs.offer(None, None)
 
 
@@ -191,7 +191,7 @@ def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench)
     for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"ask": None}, whole | {"ask": 2**40}, whole | {"a": 1}):
         with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
             bench.pairs.pair(session, None, wrong, bench.tell)
-    with pytest.raises(tn.TNetError, match="choose one in Explore"):
+    with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
         bench.pairs.pair(None, None, whole, bench.tell)
 
 
@@ -218,4 +218,5 @@ def test_handlers_are_private_and_answer_bad_calls_with_the_sentence(bench: Benc
         "title": "picture 6.png",
         "turn": 0,
     }
-    assert json.loads(called["on_open"].fn(session, None))["kind"] == "offer"
+    offered, clock = called["on_open"].fn(session, None, 1.0)
+    assert json.loads(offered)["kind"] == "offer" and not clock["active"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-NO_PICTURE = "No picture was looked at yet: choose one in the tab Explore, then come back."
 NO_LOOKS = "This checkpoint sees the whole image at once: there are no looks that could follow anything."
 
 

@@ -28,7 +28,7 @@ function mount(element, host) {
 
   function say(sentence) {
     const line = root.querySelector(".tn-sentence");
-    line.textContent = sentence;
+    if (line.textContent !== sentence) line.textContent = sentence; // the same one is not read out again
     line.hidden = !sentence;
   }
 
