@@ -22,6 +22,7 @@ from viz.examples import picture
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90
 CAMERA = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")  # shows a test picture, allowed
+Arrive = Callable[[Page], object]
 expect.set_options(timeout=30_000)  # a busy machine opens a checkpoint in seconds, not at once
 
 
@@ -88,23 +89,37 @@ def requests() -> list[Request]:
 
 
 @pytest.fixture
-def visit(server: str, browser: BrowserContext, requests: list[Request]) -> Iterator[Callable[..., Page]]:
-    with visitor(server, browser, requests) as open_page:
+def arrive() -> Arrive:
+    """What a visitor of the landing page waits for; tests of a tab say how to get there."""
+    return lambda page: page.wait_for_selector(FINISHED)
+
+
+@pytest.fixture
+def visit(
+    server: str, browser: BrowserContext, requests: list[Request], arrive: Arrive
+) -> Iterator[Callable[..., Page]]:
+    """Opens a page of `server`, which a test may put in the place of the app, and arrives there."""
+    with visitor(server, browser, requests, arrive) as open_page:
         yield open_page
 
 
 @contextmanager
-def visitor(server: str, browser: BrowserContext, requests: list[Request]) -> Iterator[Callable[..., Page]]:
-    """Opens the landing page and waits for its finished traversal. No request may leave this machine."""
+def visitor(
+    server: str,
+    browser: BrowserContext,
+    requests: list[Request],
+    arrive: Arrive = lambda page: page.wait_for_selector(FINISHED),
+) -> Iterator[Callable[..., Page]]:
+    """Opens pages, by default the landing one with its finished traversal. No request may leave this machine."""
     opened: list[Page] = []
 
-    def open_page(width: int = 1440, height: int = 900, theme: str = "light") -> Page:
+    def open_page(width: int = 1440, height: int = 900, theme: str = "light", arrive: Arrive = arrive) -> Page:
         page = browser.new_page()
         opened.append(page)
         page.set_viewport_size({"width": width, "height": height})
         page.on("request", lambda request: requests.append(request))
         page.goto(f"{server}/?__theme={theme}")
-        page.wait_for_selector(FINISHED)
+        arrive(page)
         return page
 
     yield open_page

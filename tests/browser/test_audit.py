@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, Request, expect
 
 import tnet_core as tn
 from pages.explorer import Explorer
-from tests.browser.conftest import ROOT, leaves
+from pages.site import head, theme
+from pages.waiting import NO_PICTURE
+from tests.browser.conftest import ROOT, Arrive
 from tests.browser.reading import attributes, beyond, contrasts
-from tests.support.audit_page import served
+from tests.support import audit_page
 from tests.support.evaluation_cards import bundled, card
+from tests.support.served_page import launched
 from tests.viz.test_audit_reading import MOVES
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.registry_offer import Shelf
-from tools.local_server import FINISHED, free_port
+from tools.local_server import FINISHED
 from viz.audit.panel import points
 from viz.names import class_names, readable
 from viz.numbers import percent, short, times
@@ -60,35 +64,21 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> list[CheckpointCard]:
 
 
 @pytest.fixture(scope="module")
-def address(explorer: Explorer, cards: list[CheckpointCard]) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("NO_PROXY", "no_proxy"):  # the server asks itself whether it is there
-            patch.setenv(name, "127.0.0.1,localhost")
-        with served(explorer, lambda: cards, free_port()) as found:
-            yield found
+def server(explorer: Explorer, cards: list[CheckpointCard]) -> Iterator[str]:
+    with launched(audit_page.page(explorer, lambda: cards), theme=theme(), head=head()) as address:
+        yield address
 
 
 @pytest.fixture
-def visit(address: str, browser: BrowserContext) -> Iterator[Visit]:
-    """Opens the tab and waits for its report. No request may leave this machine."""
-    opened: list[Page] = []
-    asked: list[str] = []
+def arrive() -> Arrive:
+    """Opens the tab and waits for its report."""
 
-    def open_page(width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
-        page = browser.new_page()
-        opened.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{address}/?__theme={theme}")
+    def there(page: Page) -> None:
         page.wait_for_selector(FINISHED)
         page.get_by_role("tab", name="Audit").click()
         page.wait_for_selector("#audit-report .tna-worth")
-        return page
 
-    yield open_page
-    for page in opened:
-        page.close()
-    assert not [url for url in asked if leaves(url)]
+    return there
 
 
 def choose(page: Page, field: str, name: str) -> None:
@@ -217,6 +207,31 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
     beaten = page.locator("#audit-report [data-beaten]").all_text_contents()
     assert beaten == [f"{round(100 * s)} of 100" for s in (found.beaten_by_insertion, found.beaten_by_deletion)]
     assert attributes(page, "#audit-report [data-violations]", "data-violations") == [len(found.violations)]
+
+
+def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
+    visit: Visit, explorer: Explorer, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, traverse = threading.Event(), explorer.open
+
+    def held(spec: str, where: Any) -> Any:
+        go.wait(60)
+        return traverse(spec, where)
+
+    monkeypatch.setattr(explorer, "open", held)
+    try:
+        page = visit(arrive=lambda page: page.get_by_role("tab", name="Audit").click())
+        expect(page.locator("#audit-report")).to_have_text(NO_PICTURE)
+        expect(page.locator(".tna-measured")).to_contain_text(TITLES[BIRDS])  # needs no picture
+        page.wait_for_timeout(1500)  # asked again meanwhile
+    finally:
+        go.set()
+    expect(page.locator("#audit-report .tna-worth")).to_be_visible()
+    expect(page.locator(".tna-subject")).to_contain_text(explorer.picture(BIRDS, 0)[1].title)
+    expect(page.locator("#audit-class")).to_be_visible()
+    asked = len(requests)
+    page.wait_for_timeout(3000)
+    assert len(requests) == asked  # and now it is quiet
 
 
 def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) -> None:

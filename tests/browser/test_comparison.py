@@ -12,16 +12,19 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ROOT, leaves
+from pages.site import theme
+from tests.browser.conftest import ROOT, Arrive
 from tests.browser.reading import contrasts
+from tests.support import comparison_page
 from tests.support.checkpoints import EVALUATION
-from tests.support.comparison_page import TAB, served
+from tests.support.comparison_page import TAB
 from tests.support.evaluation_cards import bundled, card
+from tests.support.served_page import launched
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.published import paper_rows
-from tools.local_server import free_port
+from viz import style
 
 Visit = Callable[..., Page]
 SLIDER = "#comparison-looks input[type=range]"
@@ -40,34 +43,20 @@ def cards() -> list[CheckpointCard]:
 
 
 @pytest.fixture(scope="module")
-def address(cards: list[CheckpointCard]) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("NO_PROXY", "no_proxy"):  # the server asks itself whether it is there
-            patch.setenv(name, "127.0.0.1,localhost")
-        with served(cards, free_port()) as found:
-            yield found
+def server(cards: list[CheckpointCard]) -> Iterator[str]:
+    with launched(comparison_page.page(cards), theme=theme(), head=style.head()) as address:
+        yield address
 
 
 @pytest.fixture
-def visit(address: str, browser: BrowserContext) -> Iterator[Visit]:
-    """Opens the tab and waits for its chart. No request may leave this machine."""
-    opened: list[Page] = []
-    asked: list[str] = []
+def arrive() -> Arrive:
+    """Opens the tab and waits for its chart."""
 
-    def open_page(width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
-        page = browser.new_page()
-        opened.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{address}/?__theme={theme}")
+    def there(page: Page) -> None:
         page.get_by_role("tab", name=TAB).click()
         page.wait_for_selector(f"{CHART} .scatterlayer .trace")
-        return page
 
-    yield open_page
-    for page in opened:
-        page.close()
-    assert not [url for url in asked if leaves(url)]
+    return there
 
 
 def evaluation(name: str) -> dict[str, Any]:
@@ -246,9 +235,9 @@ def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable_in_light_and_dark
 
 
 @pytest.mark.parametrize("wrong", [None, -4, "nothing", ["?"], {"a": 1}])
-def test_values_that_no_browser_sends_are_answered_without_an_error(address: str, wrong: Any) -> None:
-    with httpx.Client(base_url=f"{address}/gradio_api", trust_env=False, timeout=30) as client:
-        listeners = httpx.get(f"{address}/config", trust_env=False, timeout=30).json()["dependencies"]
+def test_values_that_no_browser_sends_are_answered_without_an_error(server: str, wrong: Any) -> None:
+    with httpx.Client(base_url=f"{server}/gradio_api", trust_env=False, timeout=30) as client:
+        listeners = httpx.get(f"{server}/config", trust_env=False, timeout=30).json()["dependencies"]
         asking = [listener for listener in listeners if listener["backend_fn"]]
         assert len(asking) == 7
         for listener in asking:
