@@ -1,4 +1,4 @@
-"""Areas of normalised boxes."""
+"""Normalised boxes: their areas and their pixels."""
 
 from __future__ import annotations
 
@@ -21,3 +21,15 @@ def union_area(boxes: Sequence[Box]) -> float:
     for x0, y0, x1, y1 in zip(left, top, right, bottom, strict=True):
         covered[y0:y1, x0:x1] = True
     return float(np.diff(ys) @ covered @ np.diff(xs))
+
+
+def pixel_box(box: Box, width: int, height: int) -> tuple[int, int, int, int]:
+    """The box in whole pixels inside the picture, at least one of them."""
+    x0, x1 = _pixels(box[0], box[2], width)
+    y0, y1 = _pixels(box[1], box[3], height)
+    return x0, y0, x1, y1
+
+
+def _pixels(low: float, high: float, side: int) -> tuple[int, int]:
+    start = min(max(round(low * side), 0), side - 1)
+    return start, max(start + 1, min(round(high * side), side))

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.geometry import Box
+from tnet_core.geometry import Box, pixel_box
 
 MIN_SCALE, MAX_SCALE = 0.25, 4.0
 
@@ -118,15 +118,3 @@ def pasted(image: np.ndarray, source: Box, target: Box) -> np.ndarray:
     changed = image.copy()
     changed[v0:v1, u0:u1] = patch
     return changed
-
-
-def pixel_box(box: Box, width: int, height: int) -> tuple[int, int, int, int]:
-    """The box in whole pixels inside the picture, at least one of them."""
-    x0, x1 = _pixels(box[0], box[2], width)
-    y0, y1 = _pixels(box[1], box[3], height)
-    return x0, y0, x1, y1
-
-
-def _pixels(low: float, high: float, side: int) -> tuple[int, int]:
-    start = min(max(round(low * side), 0), side - 1)
-    return start, max(start + 1, min(round(high * side), side))

@@ -97,8 +97,18 @@ class Sampler(Frame):
         self.source = source
         self.gather = source.gather
         if self.mode == "official" and source.scattered:
-            size = config.input_size
-            self.gather = Lattice(source.gather, _taken(source.height, size), _taken(source.width, size)).gather
+            self.gather = Lattice(source, *self._crossings()).gather
+
+    def prepare(self) -> None:
+        """Reads or decodes what all looks need, so that looks themselves wait for no file."""
+        if self.mode == "official":
+            rows, cols = self._crossings()
+            self.gather(rows[:1], cols[:1])
+
+    def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and columns of the source that the virtual input is interpolated from."""
+        size = self.config.input_size
+        return _taken(self.source.height, size), _taken(self.source.width, size)
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
         """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
