@@ -20,6 +20,7 @@ from tnet_core.checkpoints.registry_offer import Shelf
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
 LARGEST_UPLOAD = 50 * 1024**2  # bytes
+LARGEST_LOCAL = 2 * 1024**3  # of an app for the person at this machine alone, who can name larger files by their path
 KEEP_UPLOADS, TIDY_UP = 3600, 600  # seconds
 SESSIONS = 200  # remembered at once, less than 1 MB each
 WAITING = 64  # requests in the queue; more are told to come back
@@ -53,18 +54,19 @@ def main() -> int:
     except tn.TNetError as error:
         print(error, file=sys.stderr)
         return 1
-    explorer = Explorer(shelf)
+    local = is_local(given.host, given.share)
+    explorer, largest = Explorer(shelf, local=local), LARGEST_LOCAL if local else LARGEST_UPLOAD
     # The first visitor should not wait: the landing picture is traversed while the server starts.
     warming = threading.Thread(target=explorer.open, args=(explorer.landing, 0), daemon=True)
     warming.start()
     with upload_folder(KEEP_UPLOADS, TIDY_UP):
-        demo = site(explorer, local=is_local(given.host, given.share)).queue(max_size=WAITING, api_open=False)
+        demo = site(explorer).queue(max_size=WAITING, api_open=False)
         try:
             demo.launch(
                 server_name=given.host, server_port=given.port, share=given.share, theme=theme(), head=head(),
-                max_file_size=LARGEST_UPLOAD, state_session_capacity=SESSIONS, footer_links=[], run_history=False,
+                max_file_size=largest, state_session_capacity=SESSIONS, footer_links=[], run_history=False,
                 enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
-                app_kwargs=gated(LARGEST_UPLOAD), prevent_thread_lock=True,
+                app_kwargs=gated(largest), prevent_thread_lock=True,
             )  # fmt: skip
         except OSError:
             print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)

@@ -12,9 +12,12 @@ import gradio as gr
 
 import tnet_core as tn
 from pages.arrival import address, arrive
-from pages.explorer import Explorer, Session, Where
+from pages.explorer import Explorer, Session, Tell, Where
 from pages.export import export
+from pages.files import named_file
+from pages.here import asked_here
 from pages.turns import Turns
+from pages.zoom import zoom
 from viz import bring, fragments, stage
 from viz.furniture import Furniture
 from viz.gallery import gallery
@@ -57,6 +60,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
             gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="camera")
             more = gr.Button("More examples", size="md", elem_id="more", **first.more)
             invited = gr.HTML(**first.invitation, **plain, elem_id="invitation")
+        named = named_field() if explorer.local else None
     problem = gr.HTML("", **plain, elem_id="problem")
     view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="stage")
 
@@ -72,11 +76,11 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     def unchanged(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
 
-    def attempt(turns: Turns, spec: str, where: Where) -> list[Any]:
+    def attempt(turns: Turns, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
         """A picture under the checkpoint the page was at; nothing, if the page went elsewhere meanwhile."""
         wish = turns.picture(spec)
         try:
-            made, sent = explorer.open(spec, where)
+            made, sent = explorer.open(spec, where, tell)
         except tn.TNetError as error:
             return unchanged(error) if turns.refuse(wish, spec) else nothing
         return shown(spec, where, made, sent) if turns.grant(wish, made.scene, where) else nothing
@@ -99,8 +103,17 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         number = data_of(event).get("example")
         return attempt(turns, spec, number if type(number) is int else -1)
 
-    def on_upload(turns: Turns, spec: str, file: str) -> list[Any]:
-        return attempt(turns, spec, str(file))
+    def on_upload(turns: Turns, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
+        return attempt(turns, spec, str(file), lambda what: progress(0, desc=what))
+
+    def on_named(
+        turns: Turns, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
+    ) -> list[Any]:
+        try:
+            where = named_file(path, local=explorer.local and asked_here(request))
+        except tn.TNetError as error:
+            return unchanged(error)
+        return attempt(turns, spec, where, lambda what: progress(0, desc=what))
 
     def on_checkpoint(
         turns: Turns, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
@@ -149,7 +162,10 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
     demo.load(on_load, [turns], [opened, *furnished, *chosen], **wait)
     shelf.click(on_example, [turns, opened], chosen, **wait)
-    upload.upload(on_upload, [turns, opened, upload], chosen, **wait)
+    read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
+    upload.upload(on_upload, [turns, opened, upload], chosen, **read)
+    if named is not None:
+        named.submit(on_named, [turns, opened, named], chosen, preprocess=False, **read)
     chooser.input(
         on_checkpoint, [turns, chooser, opened, session], [opened, *furnished, *chosen],
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
@@ -158,7 +174,14 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     more.click(on_more, [turns, opened], [shelf, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
     export(explorer, view, session)
+    zoom(explorer, view, session)
     return Explored(opened, session)
+
+
+def named_field() -> gr.Textbox:
+    """For a file of the visitor's own computer: nothing of it is uploaded or copied."""
+    told = "its path, then Enter; a TIFF, JPEG or PNG of any size"
+    return gr.Textbox(label="Open a file on this computer", placeholder=told, max_lines=1, elem_id="named")
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,11 @@ from typing import Any
 import tnet_core as tn
 from pages.accelerator import on_accelerator
 from pages.link import Cell, planned
+from pages.open_files import OpenFiles
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
+from tnet_core.images.sampling import Sampler
 from tnet_core.numbers import whole
 from viz.budgets import largest
 from viz.furniture import Furniture, furniture
@@ -24,11 +26,13 @@ from viz.kinds import kind_of
 from viz.names import labelled
 from viz.stage import Plate, scene_payload, steer_payload
 
-MOST_PIXELS = 150_000_000  # of a visitor's picture: the sampling of the page's models touches each of its tiles
+MOST_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles
+MANY_PIXELS = 30_000_000  # reading them takes long enough to say so
 MOST_LOOKS = 80  # on one page, those added by hand included
 LEFT_ALONE = "This page was left alone for too long: reload it to go on."
 
-Where = int | str  # number of an example, or the file of an upload
+Where = int | str  # number of an example, or the file of a picture that was brought
+Tell = Callable[[str], None]  # told what is being done
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +47,15 @@ class Session:
 
 
 class Explorer:
-    """The checkpoints on a shelf and the traversals they make. A checkpoint is meant by its spec."""
+    """The checkpoints on a shelf and the traversals they make. A checkpoint is meant by its spec.
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    `local`: nobody but the person at this machine can ask, so its files may be named and pictures have as many pixels
+    as can be read.
+    """
+
+    def __init__(self, shelf: Shelf, *, local: bool = False) -> None:
+        self.shelf, self.local = shelf, local
+        self._files = OpenFiles()
         self._examples: dict[tuple[str, int], tuple[Session, str]] = {}
         self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[Picture, ...]] = {}
@@ -92,10 +101,10 @@ class Explorer:
         about, sentences = self.about(spec), self.shelf.complaints
         return furniture(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
 
-    def open(self, spec: str, where: Where) -> tuple[Session, str]:
+    def open(self, spec: str, where: Where, tell: Tell | None = None) -> tuple[Session, str]:
         """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows."""
         if isinstance(where, str):
-            return self._traversed(Session(spec, where, _NOTHING))
+            return self._traversed(Session(spec, where, _NOTHING), tell=tell)
         known = self._examples.get((spec, where))  # needs no turn at the cores
         if known is None:
             with self._lock:  # the same for everybody, so traversed once
@@ -142,9 +151,8 @@ class Explorer:
     def picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, Plate]:
         """An example or an upload, opened, and what is known about it."""
         if isinstance(where, str):
-            if not Path(where).is_file():
-                raise tn.TNetError("This picture is not here any more: choose or upload it again.")
-            return tn.ImageSource.open(where, most_pixels=MOST_PIXELS), Plate(Path(where).name)
+            source = self._files.open(Path(where), None if self.local else MOST_PIXELS)
+            return source, Plate(Path(where).name)
         offered = self.pictures(spec)
         if not 0 <= where < len(offered):
             raise tn.TNetError("There is no such example for this checkpoint.")
@@ -162,12 +170,15 @@ class Explorer:
         added: tuple[Cell, ...] = (),
     ) -> tn.Trace:
         """A traversal, by default with the largest budget, then the looks added by hand."""
+        model = self.shelf.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
+        Sampler(source, model.config).prepare()  # nor does anybody wait for a turn while a large file is read
         with self._lock:
-            self.shelf.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
             return self._taken(spec, source, policy, budget, added)
 
-    def _traversed(self, session: Session, plan: tuple[int, ...] = ()) -> tuple[Session, str]:
+    def _traversed(self, session: Session, plan: tuple[int, ...] = (), tell: Tell | None = None) -> tuple[Session, str]:
         source, plate = self.picture(session.spec, session.where)
+        if tell is not None and source.width * source.height > MANY_PIXELS:
+            tell(f"Reading {source.width} × {source.height} pixels")
         trace = self.looks(session.spec, source, added=session.added)
         scene = next(self._scenes)
         about = self.about(session.spec)

@@ -17,9 +17,8 @@ from viz import bring, fragments, stage, style
 from viz import compare as compared
 
 
-def site(explorer: Explorer, *, local: bool = False) -> gr.Blocks:
-    """`local`: only this machine can ask, so that folders of it may be named."""
-    evaluator = Evaluator(explorer, local=local)
+def site(explorer: Explorer) -> gr.Blocks:
+    evaluator = Evaluator(explorer, local=explorer.local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
         gr.HTML(fragments.MASTHEAD, apply_default_css=False)

@@ -19,6 +19,14 @@ def data_uri(pixels: np.ndarray, quality: int = 86) -> str:
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
+def lossless_uri(pixels: np.ndarray) -> str:
+    """(H, W, 3) uint8 RGB -> a WebP data URI that decodes to exactly these pixels."""
+    buffer = io.BytesIO()
+    # The least effort: as quick as PNG and two thirds of its bytes; more effort saves hardly anything.
+    Image.fromarray(pixels).save(buffer, "WEBP", lossless=True, quality=0, method=0)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
 def preview(source: ImageSource, longest: int) -> np.ndarray:
     """The whole image, no side longer than `longest`, never enlarged."""
     shrink = min(1.0, longest / max(source.width, source.height))

@@ -5,7 +5,7 @@ looks that sliders and steps can show. `template.html`, `stage.css` and `js/` dr
 except to steer to a set of looks whose weights were not sent.
 """
 
-from viz.stage.page import head, on_file, on_load, template
+from viz.stage.page import head, on_file, on_load, on_part, template
 from viz.stage.payload import Plate, scene_payload, steer_payload
 
-__all__ = ["Plate", "head", "on_file", "on_load", "scene_payload", "steer_payload", "template"]
+__all__ = ["Plate", "head", "on_file", "on_load", "on_part", "scene_payload", "steer_payload", "template"]

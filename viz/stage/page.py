@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 # Concatenated in this order inside one function, so that nothing of it is global but `TNetStage`.
 _SCRIPTS = (
     "text", "scene", "state", "picture", "decision", "ledger", "looks", "levels", "curve", "steering", "transport",
-    "focus", "link", "svg_boxes", "svg_text", "svg", "files", "export", "stage",
+    "focus", "link", "svg_boxes", "svg_text", "svg", "files", "export", "tiles", "zoom", "stage",
 )  # fmt: skip
 
 
@@ -29,13 +29,13 @@ def code(*names: str) -> str:
 @cache
 def script() -> str:
     parts = code(*_SCRIPTS) + report.script(template())
-    offered = "mount, receiveFiles, openReport"
+    offered = "mount, receiveFiles, receiveParts, openReport"
     return f'"use strict";\nwindow.TNetStage = (() => {{\n{parts}\nreturn {{ {offered} }};\n}})();\n'
 
 
 @cache
 def style() -> str:
-    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("stage.css", "export.css"))
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("stage.css", "export.css", "zoom.css"))
 
 
 def head() -> str:
@@ -44,11 +44,16 @@ def head() -> str:
 
 
 def on_load() -> str:
-    """What the component runs once: 'steer' and 'take' are the events it sends to the server."""
-    asked = "steer: data => trigger('steer', data), take: data => trigger('take', data)"
+    """What the component runs once: 'steer', 'take' and 'zoom' are the events it sends to the server."""
+    asked = ", ".join(f"{name}: data => trigger('{name}', data)" for name in ("steer", "take", "zoom"))
     return f"TNetStage.mount(element, {{ value: () => props.value, watch, {asked} }});"
 
 
 def on_file() -> str:
     """What the component does that files from the server arrive in."""
     return "TNetStage.receiveFiles({ value: () => props.value, watch });"
+
+
+def on_part() -> str:
+    """What the component does that parts of the picture arrive in."""
+    return "TNetStage.receiveParts({ value: () => props.value, watch });"

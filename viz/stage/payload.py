@@ -17,6 +17,7 @@ import numpy as np
 from tnet_core import Distribution, ImageSource, Location, Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.cost import unit_costs
+from tnet_core.geometry import pixel_box
 from viz.encode import data_uri, preview
 from viz.lift import lift_bounds
 from viz.names import class_names
@@ -66,10 +67,11 @@ def scene_payload(
             "classes": class_names(trace),
             "levels": trace.levels,
             "grid": trace.config.grid,
+            "base": trace.config.base_resolution,
             "most": trace.budget,
             "shown": [min(k, most) for k, most in zip(shown, trace.budget, strict=False)],
             "lift": [low, high],
-            "looks": [_look(*item) for item in zip(trace.locations, labels(trace), trace.crops, strict=True)],
+            "looks": [_look(*item, source) for item in zip(trace.locations, labels(trace), trace.crops, strict=True)],
             "grids": [grid_of(trace, grid) for grid in trace.distributions],
             "projections": floats(trace.projections),
             "bias": floats(trace.bias),
@@ -91,13 +93,14 @@ def steer_payload(trace: Trace, plan: Looks) -> str:
     return written({"kind": "steer", "plan": list(plan), "weights": weights_of(trace, steps(plan))})
 
 
-def _look(look: Location, name: str, crop: np.ndarray) -> dict[str, Any]:
+def _look(look: Location, name: str, crop: np.ndarray, source: ImageSource) -> dict[str, Any]:
     return {
         "name": name,
         "level": look.level,
         "index": look.index,
         "parent": look.parent,
         "box": look.box,
+        "native": pixel_box(look.box, source.width, source.height),  # in pixels of the picture
         "rank": look.rank,
         "lift": look.lift,
         "crop": data_uri(crop, _CROP_QUALITY),

@@ -8,8 +8,9 @@ function buildLooks(stage, scene) {
     item.dataset.row = at + 1;
     const name = calledRow(scene, at + 1), own = alone(scene, at + 1);
     const level = at < 0 ? "the whole picture" : scene.levels > 2 ? `level ${scene.looks[at].level}` : `${ordinal(scene.looks[at].rank)} choice`;
-    if (at >= 0) { item.dataset.look = at; item.tabIndex = 0; }
-    item.innerHTML = `<img src="${at < 0 ? scene.thumbnail : scene.looks[at].crop}" alt="What ${escaped(name)} saw"><b>${escaped(name)}</b>` +
+    const zooms = stage.classList.contains("tn-zooms"), saw = `<img src="${at < 0 ? scene.thumbnail : scene.looks[at].crop}" alt="What ${escaped(name)} saw">`;
+    if (at >= 0) { item.dataset.look = at; if (!zooms) item.tabIndex = 0; }
+    item.innerHTML = (zooms ? `<button type="button" data-zoom="${at + 1}" aria-label="${escaped(name)} at native pixels" title="See the picture here at native pixels">${saw}</button>` : saw) + `<b>${escaped(name)}</b>` +
       `<small>${level}</small><i></i><small class="tn-weight"></small>` +
       `<small class="tn-alone">alone: ${escaped(scene.classes[own.cls])} ${percent(own.share)}</small>`;
     return item;

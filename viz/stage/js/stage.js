@@ -7,7 +7,7 @@ function mount(element, host) {
   let state = null, timer = null;
   let asked = null, sent = null; // looks wanted by hand that are not shown yet, and those the server is at
   let tickets = 0, patience = null; // questions so far, and the timer of the one the server is at
-  const tellAddress = openAddress(stage);
+  const tellAddress = openAddress(stage), zoom = mountZoom(stage, () => state && viewOf(state), host);
 
   function draw() {
     const view = viewOf(state);
@@ -20,6 +20,7 @@ function mount(element, host) {
 
   // Another scene, or the same picture with further looks.
   function show(scene, same = scene.scene === state?.scene.scene) {
+    zoom.close();
     state = openState(scene, state, same);
     pause();
     build();
@@ -158,6 +159,14 @@ function mount(element, host) {
     want(toggled(state.scene, asked?.plan ?? state.plan.slice(0, state.step), parent, index));
   }
 
+  // The look of a crop's button, or the last one.
+  function zoomInto(button) {
+    if (!state) return;
+    pause();
+    draw();
+    zoom.open(button.dataset.zoom === "newest" ? (viewOf(state).newest ?? -1) + 1 : Number(button.dataset.zoom), button);
+  }
+
   function mark(look) {
     for (const element of stage.querySelectorAll(".tn-focus")) element.classList.remove("tn-focus");
     if (look !== null) for (const element of stage.querySelectorAll(`[data-look="${look}"]`)) element.classList.add("tn-focus");
@@ -183,8 +192,9 @@ function mount(element, host) {
   stage.addEventListener("pointerleave", () => point(stage));
   stage.addEventListener("focusout", () => point(stage));
   stage.addEventListener("click", event => {
-    const button = event.target.closest("[data-go]"), cell = cellOf(event.target);
+    const button = event.target.closest("[data-go]"), closer = event.target.closest("[data-zoom]"), cell = cellOf(event.target);
     if (button) go(button.dataset.go);
+    else if (closer) zoomInto(closer);
     else if (event.target.closest(".tn-link button")) { if (state) copyLink(stage, state); }
     else if (event.target.closest(".tn-steered button")) { leave(); change(() => { followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null); }); }
     else if (cell && state) steer(cell.parent, cell.index);
@@ -200,12 +210,13 @@ function mount(element, host) {
     }));
   }
   document.addEventListener("keydown", event => {
-    if (!state || !stage.isConnected || stage.offsetParent === null) return;
+    if (!state || !stage.isConnected || stage.offsetParent === null || zoom.isOpen()) return;
     if (moveInGrid(event, state.scene.grid)) { event.preventDefault(); return; }
     const wanted = wish(event);
     if (wanted === null) return;
     event.preventDefault();
-    go(wanted);
+    if (wanted === "zoom") zoomInto(stage.querySelector('[data-zoom="newest"]'));
+    else go(wanted);
   });
   new ResizeObserver(([plot]) => {
     const width = Math.round(plot.contentRect.width);

@@ -44,6 +44,7 @@ function wish(event) {
   if (typing) return null;
   if (event.key === "ArrowLeft") return "back";
   if (event.key === "ArrowRight") return "forward";
+  if (event.key.toLowerCase() === "z") return "zoom";
   if (event.key === " ") return event.target.closest?.("button, summary, a") ? null : "play";
   return /^[0-9]$/.test(event.key) ? Number(event.key) : null;
 }

@@ -1,0 +1,52 @@
+"""Pictures that were brought, kept open: the next question about one of them need not decode it again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import tnet_core as tn
+from tnet_core.images.large import LargeSource
+
+MOST_BYTES = 512 << 20  # of pictures that are decoded whole: one of the largest kind fits
+MOST_FILES = 8  # those that are read in parts hold little more than open files
+
+_Key = tuple[str, int, int, int, int]
+
+
+class OpenFiles:
+    """Sources by file, as long as the file stays as it is; the one used last at the end."""
+
+    def __init__(self) -> None:
+        self._sources: OrderedDict[_Key, tn.ImageSource] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, path: Path, most_pixels: int | None) -> tn.ImageSource:
+        """The picture of a file. Nobody waits here for what another one is opening."""
+        try:
+            key = _key(path)
+            if not path.is_file():
+                raise FileNotFoundError
+        except (OSError, ValueError):
+            raise tn.TNetError("This picture is not here any more: choose or upload it again.") from None
+        with self._lock:
+            source = self._sources.pop(key, None)
+            if source is not None:
+                self._sources[key] = source
+                return source
+        source = tn.ImageSource.open(path, most_pixels=most_pixels)
+        with self._lock:
+            self._sources[key] = source
+            while len(self._sources) > MOST_FILES or sum(map(_bytes, self._sources.values())) > MOST_BYTES:
+                self._sources.popitem(last=False)
+        return source
+
+
+def _key(path: Path) -> _Key:
+    status = path.stat()
+    return str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _bytes(source: tn.ImageSource) -> int:
+    return 0 if isinstance(source, LargeSource) else 3 * source.width * source.height
