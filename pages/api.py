@@ -6,10 +6,13 @@ argument of theirs: whatever a program sends arrives here as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
+import anyio.to_thread
 import gradio as gr
 from gradio.events import api as endpoint
 
@@ -53,7 +56,7 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         target = trace.prediction if cls is None else answers.class_of(trace, cls)
         return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
 
-    def evaluate(
+    async def evaluate(
         data: gr.FileData,
         request: gr.Request,
         checkpoint: str | None = None,
@@ -61,14 +64,25 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         limit: int | None = None,
         policies: list[str] | None = None,
     ) -> dict[str, Any]:
-        """Accuracy on a zip of class folders, as evaluation.json has it, and sentences about what was left out."""
-        wanted = evaluator.wanted(
-            offered(explorer, checkpoint),
-            10 if budget is None else budget,
-            ["centre", "random"] if policies is None else policies,
-            evaluator.most_images if limit is None else limit,
-        )
-        found = measured(evaluator, session_of(request), data, None, wanted, lambda *_: None)
+        """Accuracy on a zip of class folders, as evaluation.json has it, and sentences about what was left out.
+
+        A job that is cancelled ends with the images it is looking at.
+        """
+        session = session_of(request)
+        with told():
+            wanted = evaluator.wanted(
+                offered(explorer, checkpoint),
+                10 if budget is None else budget,
+                ["centre", "random"] if policies is None else policies,
+                evaluator.most_images if limit is None else limit,
+            )
+            work = partial(measured, evaluator, session, data, None, wanted, lambda *_: None)
+            try:
+                # Gradio cancels what waits in its loop, but never a thread of its own.
+                found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+            except asyncio.CancelledError:
+                evaluator.cancel(session, seconds=0)
+                raise
         return {"evaluation": found.content, "notices": found.notices}
 
     def looks(image: Any, checkpoint: Any, budget: Any) -> tn.Trace:
@@ -78,19 +92,24 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         return explorer.looks(spec, source, budget=wanted)
 
     for function in (traverse, budget_curve, contributions):
-        endpoint(told(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
-    endpoint(told(evaluate), api_name="evaluate", concurrency_id="evaluate", concurrency_limit=EVALUATIONS)
+        endpoint(telling(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
+    endpoint(evaluate, api_name="evaluate", concurrency_id="evaluate", concurrency_limit=EVALUATIONS)
 
 
-def told(function: Callable[P, R]) -> Callable[P, R]:
-    """With the sentence of an error as the answer."""
+@contextmanager
+def told() -> Iterator[None]:
+    """The sentence of an error is the answer."""
+    try:
+        yield
+    except tn.TNetError as error:
+        raise gr.Error(str(error), print_exception=False) from None
 
+
+def telling(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def answered(*values: P.args, **named: P.kwargs) -> R:
-        try:
+        with told():
             return function(*values, **named)
-        except tn.TNetError as error:
-            raise gr.Error(str(error), print_exception=False) from None
 
     return answered
 

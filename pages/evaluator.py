@@ -26,6 +26,7 @@ from training.evaluation.options import POLICIES, Options
 MOST_PUBLIC, MOST_LOCAL = 200, 5_000  # images of one evaluation
 MOST_LOOKS = 25  # per grid
 AT_ONCE = 2  # images: between two batches the page has its turn at the cores, and cancelling is heard
+STOPS_WITHIN = 30.0  # seconds that one waits for its predecessor, which was cancelled
 MOST_WAITING = 3  # evaluations, besides the one that runs
 RESAMPLES = 2_000  # of the bootstrap
 NO_FOLDERS = "Folders of this machine can be evaluated only where the app listens to this machine alone."
@@ -116,6 +117,9 @@ class Evaluator:
     def _running(self, session: str, report: Report) -> Iterator[_Run]:
         """Waits for its turn; ends early if cancelled meanwhile."""
         run = _Run()
+        ending = self._runs.get(session)
+        if ending is not None and ending.stop.is_set():
+            ending.over.wait(STOPS_WITHIN)
         with self._lock:
             if session in self._runs:
                 raise tn.TNetError("An evaluation of yours is running: wait for it or cancel it.")

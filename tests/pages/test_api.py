@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,33 @@ def test_contributions_are_exact_shares(client: Client, place: Path, birds: tn.T
         assert answer["shares"][2]["box"] == pytest.approx(expected.locations[1].box)
         assert sum(share["share"] for share in answer["shares"]) + answer["bias"] == pytest.approx(answer["total"])
         assert answer["total"] == pytest.approx(shares.total, abs=1e-5)
+
+
+def test_a_cancelled_evaluation_ends_and_the_next_one_runs(
+    client: Client, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = zipped(class_folders(place / "many", classes=NAMES[:2], images=20), place / "many.zip")
+    begun, reached = threading.Event(), []
+
+    def slowly(model: Any, data: Any, options: Any, progress: Any) -> Any:
+        def tell(what: str, done: int, total: int) -> None:
+            reached.append((done, total))
+            begun.set()
+            time.sleep(0.3)
+            progress(what, done, total)
+
+        return evaluate(model, data, options, tell)
+
+    monkeypatch.setattr("pages.evaluator.evaluate", slowly)
+    job = client.submit(handle_file(file), None, 3, 40, [], api_name="/evaluate")
+    assert begun.wait(30)
+    job.cancel()
+    monkeypatch.undo()
+    answer = client.predict(handle_file(file), None, 1, 4, [], api_name="/evaluate")  # waits for the end of the first
+    assert answer["evaluation"]["dataset"]["size"] == 4
+    seen = len(reached)
+    time.sleep(0.8)
+    assert len(reached) == seen and reached[-1][0] < reached[-1][1] == 40
 
 
 def test_evaluate_gives_what_the_command_writes(client: Client, place: Path, birds: tn.TNet) -> None:
