@@ -44,6 +44,14 @@ class Session:
     trace: tn.Trace
     added: tuple[Cell, ...] = ()  # looks beyond the budget, in the order they were asked for
     scene: int = 0  # number of the scene the page was sent: what it asks about
+    earlier: tuple[
+        int, ...
+    ] = ()  # scenes of the same picture with fewer looks: the page is at one if an answer got lost
+
+    def check(self, scene: Any) -> None:
+        """Whether a page that was sent this scene asks about this picture."""
+        if scene != self.scene and scene not in self.earlier:
+            raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
 
 
 class Explorer:
@@ -123,18 +131,20 @@ class Explorer:
         return session, sent, plan
 
     def steer(self, session: Session | None, asked: Any) -> tuple[Session, str]:
-        """Looks chosen by hand: `plan` are positions, `add` is one more cell to look at."""
+        """Looks chosen by hand: `plan` are positions, `add` is one more cell to look at.
+
+        A page that does not know of the last look that was added, since the answer got lost, is sent all of them again.
+        """
         if session is None:
             raise tn.TNetError(LEFT_ALONE)
         if not isinstance(asked, dict):
             raise tn.TNetError("Looks are chosen by a list of positions.")
-        if asked.get("scene", session.scene) != session.scene:
-            raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
-        trace = session.trace
+        scene, trace = asked.get("scene", session.scene), session.trace
+        session.check(scene)
         plan = trace.select(subset=asked.get("plan"))
         add = asked.get("add")
         if add is None:
-            return session, steer_payload(trace, plan)
+            return self._steered(session, plan, scene)
         if not isinstance(add, dict):
             raise tn.TNetError("A look to add is a cell of a grid.")
         parent, index = add.get("parent"), whole(add.get("index"), "A cell", 0, trace.config.cells - 1)
@@ -142,11 +152,17 @@ class Explorer:
         taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
         if (parent, index) in taken:
             at = taken[parent, index]
-            return session, steer_payload(trace, plan if at in plan else (*plan, at))
+            return self._steered(session, plan if at in plan else (*plan, at), scene)
         if len(trace.locations) >= MOST_LOOKS:
             raise tn.TNetError(f"This page holds {MOST_LOOKS} looks at most; choose the picture again to start anew.")
         wanted = replace(session, added=(*session.added, (parent, index)))
         return self._traversed(wanted, (*plan, len(trace.locations)))
+
+    def _steered(self, session: Session, plan: tuple[int, ...], scene: int) -> tuple[Session, str]:
+        """Looks that were taken already."""
+        if scene == session.scene:
+            return session, steer_payload(session.trace, plan)
+        return self._traversed(session, plan)
 
     def picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, Plate]:
         """An example or an upload, opened, and what is known about it."""
@@ -183,7 +199,8 @@ class Explorer:
         scene = next(self._scenes)
         about = self.about(session.spec)
         sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene, about)
-        return replace(session, trace=replace(trace, seen=None), scene=scene), sent
+        earlier = (*session.earlier, session.scene)[-MOST_LOOKS:] if session.scene else ()
+        return replace(session, trace=replace(trace, seen=None), scene=scene, earlier=earlier), sent
 
 
 def take_looks(

@@ -38,8 +38,7 @@ def file_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str
     if session is None:
         raise tn.TNetError(LEFT_ALONE)
     wanted = asked if isinstance(asked, dict) else {}
-    if wanted.get("scene") != session.scene:
-        raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
+    session.check(wanted.get("scene"))
     if wanted.get("what") == "trace":
         return {"kind": "file", "text": session.trace.to_json()}
     if wanted.get("what") == "original":

@@ -40,8 +40,7 @@ def part_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str
     if session is None:
         raise tn.TNetError(LEFT_ALONE)
     wanted = asked if isinstance(asked, dict) else {}
-    if wanted.get("scene") != session.scene:
-        raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
+    session.check(wanted.get("scene"))
     image = session.trace.image
     x0, y0, x1, y1 = checked(wanted.get("box"), image.width, image.height)  # before anything is opened
     source, _ = explorer.picture(session.spec, session.where)

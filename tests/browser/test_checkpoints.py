@@ -21,6 +21,7 @@ from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_look
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
+from tools.queue_client import QueueClient
 from viz.budgets import largest
 from viz.examples.listed import suiting
 from viz.gallery import drawings
@@ -185,6 +186,35 @@ def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked
     assert_shows(page, steered, left)
     page.click(".tn-steered button")
     assert_shows(page, steered, list(looks))
+
+
+def test_a_look_whose_answer_got_lost_can_be_added_again(
+    visit: Visit, stocked: Stocked, requests: list[Request]
+) -> None:
+    page = visit()
+    choose(page, "Three levels")
+    first = ROOT / "examples" / suiting("photo")[0].file
+    trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
+    looks = trace.select(budget=(2, 2))
+    assert_shows(page, trace, (2, 2))
+    taken = {look.index for look in trace.locations if look.parent == 0}
+    lost, other = [index for index in range(DEEP.cells) if index not in taken][:2]
+    # What the page would ask is asked in its place, so that the answer goes elsewhere.
+    joined = [request.post_data_json for request in requests if "/queue/join" in request.url]
+    thief = QueueClient(stocked.address, session=joined[-1]["session_hash"])
+    asked = {"plan": list(looks), "add": {"parent": 0, "index": lost}}
+    told = thief.happens("steer", thief.component("stage"), asked)[0].outputs[thief.component("stage")]
+    assert json.loads(told)["kind"] == "scene"
+    thief.close()
+    page.click(f".tn-grid[data-parent='0'] [data-cell='{other}']")
+    by_hand = tn.Traversal(stocked.deep, first, budget=largest(DEEP))
+    by_hand.run()
+    for cell in (lost, other):
+        by_hand.attend(3, cell, 0)
+    assert_shows(page, by_hand.trace(), [*looks, len(trace.locations) + 1])
+    expect(page.locator(".tn-sentence")).not_to_be_visible()
+    page.click(f".tn-grid[data-parent='0'] [data-cell='{lost}']")
+    assert_shows(page, by_hand.trace(), [*looks, len(trace.locations) + 1, len(trace.locations)])
 
 
 def test_a_checkpoint_that_cannot_be_fetched_changes_nothing(visit: Visit, stocked: Stocked) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.explorer import Explorer
+from pages.explorer import MOST_LOOKS, Explorer
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_stage_payload import weights
@@ -137,6 +138,28 @@ def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path
     notice = found.furniture(UNTRAINED).notice["value"]
     assert "Untrained weights" in notice
     assert "is not what the registry promises" in notice
+
+
+def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explorer, str]) -> None:
+    explorer, file = deep
+    session, _ = explorer.open(explorer.landing, file)
+    count = len(session.trace.locations)
+    cells = [index for index in range(9) if index not in {k.index for k in session.trace.locations if k.parent == 0}]
+    lost, _ = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cells[0]}, "scene": session.scene})
+    for asked, plan in (
+        ({"plan": [1], "add": None}, [1]),
+        ({"plan": [0], "add": {"parent": 0, "index": cells[0]}}, [0, count]),  # the same once more
+        ({"plan": [0], "add": {"parent": 0, "index": cells[1]}}, [0, count + 1]),
+    ):
+        after, sent = explorer.steer(lost, asked | {"scene": session.scene})  # all the page knows of
+        told = json.loads(sent)
+        assert (told["kind"], told["scene"], told["plan"]) == ("scene", after.scene, plan)
+        assert [look["index"] for look in told["looks"]][count] == cells[0]
+        assert explorer.steer(after, {"plan": plan, "scene": after.scene})[0] is after  # and both agree again
+    known = lost
+    for _ in range(3 * MOST_LOOKS):  # a page that never hears anything
+        known = replace(known, earlier=(*known.earlier, known.scene)[-MOST_LOOKS:], scene=known.scene + 1)
+    assert len(explorer.steer(known, {"plan": [0], "scene": known.earlier[-1]})[0].earlier) == MOST_LOOKS
 
 
 def test_a_question_about_another_picture_is_refused(explorer: Explorer) -> None:
