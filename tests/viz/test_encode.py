@@ -1,12 +1,17 @@
-"""Previews."""
+"""Previews, and pixels without loss."""
 
 from __future__ import annotations
 
+import base64
+import io
+
+import numpy as np
 import pytest
+from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import picture
-from viz.encode import preview
+from viz.encode import lossless_uri, preview
 
 
 @pytest.mark.parametrize(
@@ -15,3 +20,12 @@ from viz.encode import preview
 )
 def test_previews_are_bounded_and_never_enlarged(height: int, width: int, shown: tuple[int, int]) -> None:
     assert preview(tn.ImageSource.open(picture(height, width)), 1400).shape[:2] == shown
+
+
+def test_pixels_without_loss_are_the_same_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (33, 47, 3), dtype=np.uint8)
+    for shown in (pixels, pixels[3:20, 5:30]):  # a cut of a picture too
+        kind, _, data = lossless_uri(shown).partition(",")
+        assert kind == "data:image/webp;base64"
+        decoded = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+        np.testing.assert_array_equal(decoded, shown)

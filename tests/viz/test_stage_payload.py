@@ -86,6 +86,16 @@ def test_crops_are_what_the_network_saw(trace: tn.Trace, sent: dict[str, Any]) -
         assert np.abs(shown - crop).mean() < 12  # compressed
 
 
+def test_looks_are_told_in_pixels_of_the_picture(trace: tn.Trace, sent: dict[str, Any]) -> None:
+    assert sent["base"] == trace.config.base_resolution == trace.crops[0].shape[0]
+    height, width = picture(seed=3).shape[:2]
+    for told, look in zip(sent["looks"], trace.locations, strict=True):
+        expected = np.multiply(look.box, (width, height, width, height))
+        np.testing.assert_allclose(told["native"], expected, atol=0.5)
+        x0, y0, x1, y1 = told["native"]
+        assert 0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height
+
+
 def test_names_are_sent_as_they_are_and_the_label_with_them(sent: dict[str, Any]) -> None:
     assert (sent["title"], sent["label"], sent["credit"]) == ("A <b>picture</b>", 2, "photo: me")
 

@@ -2,6 +2,7 @@
 
 const ENLARGED = [1, 2, 4, 8]; // screen pixels per pixel of the picture
 const NUDGE = 64; // screen pixels that an arrow key moves
+const OUTSIDE = 8; // pixels of the page beyond the window
 
 // What lies in a window of so many screen pixels around a centre, in pixels of the picture: corners on whole screen pixels.
 function windowAt(scene, centre, size, scale) {
@@ -87,8 +88,10 @@ function mountZoom(stage, look, host) {
       `${row ? "The look" : "The picture"}: x ${box[0]} to ${box[2] - 1}, y ${box[1]} to ${box[3] - 1}.`;
     part("scale").textContent = scale === 1 ? "One pixel of the picture is one pixel of the screen." : `One pixel of the picture is ${scale} × ${scale} pixels of the screen.`;
     const frame = pane.querySelector("i"), [left, top, width, height] = to(box).map(side => side / sharp);
+    const near = (side, whole) => Math.min(Math.max(side, -OUTSIDE), whole + OUTSIDE); // sides far away need not be drawn
+    const [first, last] = [near(left, pane.clientWidth), near(left + width, pane.clientWidth)], [upper, lower] = [near(top, pane.clientHeight), near(top + height, pane.clientHeight)];
     frame.hidden = !row;
-    Object.assign(frame.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+    Object.assign(frame.style, { left: `${first}px`, top: `${upper}px`, width: `${last - first}px`, height: `${lower - upper}px` });
     place(map.querySelector("u"), [x0 / scene.width, y0 / scene.height, x1 / scene.width, y1 / scene.height]);
     const line = part("sentence");
     line.textContent = tiles.sentence();
@@ -122,13 +125,15 @@ function mountZoom(stage, look, host) {
     event.preventDefault();
   }
 
-  let grip = null; // where the pointer holds the picture
-  pane.addEventListener("pointerdown", event => { grip = [event.clientX, event.clientY]; pane.setPointerCapture(event.pointerId); });
+  let grip = null; // where the pointer holds the picture: its place and the centre then
+  pane.addEventListener("pointerdown", event => {
+    if (at) grip = { x: event.clientX, y: event.clientY, centre: at.centre };
+    pane.setPointerCapture(event.pointerId);
+  });
   pane.addEventListener("pointermove", event => {
     if (!grip || !at) return;
-    const sharp = window.devicePixelRatio || 1, [x, y] = grip;
-    grip = [event.clientX, event.clientY];
-    moveBy((x - event.clientX) * sharp, (y - event.clientY) * sharp);
+    const step = (window.devicePixelRatio || 1) / at.scale;
+    moveTo([grip.centre[0] + (grip.x - event.clientX) * step, grip.centre[1] + (grip.y - event.clientY) * step]);
   });
   for (const kind of ["pointerup", "pointercancel"]) pane.addEventListener(kind, () => { grip = null; });
   pane.addEventListener("wheel", event => { event.preventDefault(); if (at) moveBy(event.deltaX, event.deltaY); }, { passive: false });
