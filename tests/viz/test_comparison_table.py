@@ -75,7 +75,11 @@ def test_the_nearest_budget_is_named() -> None:
 
 def test_units_and_what_is_not_stated() -> None:
     row = cells(table(every("imagenet", 3)))["published/imagenet:TNet"]
-    assert (row["Cost"], row["Time"], row["Memory"]) == ("7.2 GFLOPs", "2.7 ms", "0.95 GB")
+    assert (row["Cost"], row["Time"], row["Memory"]) == (
+        "7.2 GFLOPs",
+        "2.7 ms Quadro RTX 8000, batches of 64",
+        "0.95 GB",
+    )
     assert (row["Coverage"], row["Precision"], row["Recall"]) == ("26 %", "70 %", "47 %")
     assert cells(table(every("imagenet", 4)))["published/imagenet:TNet"]["Time"] == "–"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Collection
 
 from viz.comparison.selection import Selection
 from viz.comparison.traces import drawn
@@ -63,7 +64,26 @@ def _caption(shown: Selection) -> str:
     points = drawn(shown)
     if shown.x.name == "locations" and any(curve.plain and curve.id in points for curve in shown.curves):
         sentences.append("Classifiers that take no looks are level lines, marked at the right.")
+    if shown.x.name == "time" and points:
+        sentences.append(_timed(shown, points))
     return " ".join(sentences) or "Tick the curves to compare."
+
+
+def _timed(shown: Selection, points: Collection[str]) -> str:
+    """Whose times are drawn, and which can be compared."""
+    drawn = [curve for curve in shown.curves if curve.id in points]
+    whose = [
+        f"{told} on {'; '.join(found)}"
+        for kind, told in (("measured", "one image at a time"), ("published", "the paper's"))
+        if (
+            found := dict.fromkeys(
+                curve.timed_on or "a machine that is not named" for curve in drawn if curve.kind == kind
+            )
+        )
+    ]
+    machines = {curve.timed_on for curve in drawn}
+    only = " These are different machines: compare times on one of them only." if len(machines) > 1 else ""
+    return f"Times: {', '.join(whose)}.{only}"
 
 
 def explanation() -> str:

@@ -13,8 +13,8 @@ from viz.comparison.selection import Selection
 
 COLUMNS = (
     "curve", "kind", "data_set", "source", "counted", "looks", "budget", "threshold", "top1", "top1_low", "top1_high",
-    "top5", "top5_low", "top5_high", "interval_confidence", "flops", "ms_per_image", "memory_gb", "coverage",
-    "precision", "recall",
+    "top5", "top5_low", "top5_high", "interval_confidence", "flops", "ms_per_image", "timed_on", "memory_gb",
+    "coverage", "precision", "recall",
 )  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def _line(curve: Curve, point: Point) -> list[str]:
         _number(curve.confidence if point.top1_interval or point.top5_interval else None),
         _number(point.flops),
         _number(point.ms_per_image),
+        _text(curve.timed_on if point.ms_per_image is not None else ""),
         _number(point.memory_gb),
         _number(point.coverage),
         _number(point.precision),

@@ -20,7 +20,7 @@ def hover(curve: Curve, point: Point) -> str:
         (f"top-1{agreement}", metrics.accuracy(point.top1), metrics.between(point.top1_interval)),
         (f"top-5{agreement}", metrics.accuracy(point.top5), metrics.between(point.top5_interval)),
         ("", metrics.cost(point.flops), ""),
-        ("", metrics.time(point.ms_per_image), ""),
+        ("", metrics.time(point.ms_per_image), html.escape(curve.timed_on)),
         ("", metrics.memory(point.memory_gb), ""),
         ("coverage", metrics.area(point.coverage), ""),
         ("precision", metrics.area(point.precision), ""),

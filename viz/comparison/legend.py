@@ -16,6 +16,7 @@ def legend(shown: Selection) -> str:
     found, points = marks(shown.data), drawn(shown)
     groups = []
     for kind, head in _HEADS.items():
+        head += _machines(shown, kind) if shown.x.name == "time" else ""
         items = "".join(
             _item(curve, swatch(found[curve.id]), curve.id in points) for curve in shown.curves if curve.kind == kind
         )
@@ -25,6 +26,12 @@ def legend(shown: Selection) -> str:
         '<a class="tnc-jump" href="#comparison-curves">Choose other curves</a>'  # on narrow screens they are far below
     )
     return f'<div class="tnc-legend">{"".join(groups)}{more}</div>'
+
+
+def _machines(shown: Selection, kind: str) -> str:
+    """', on …': whose times they are."""
+    found = dict.fromkeys(curve.timed_on for curve in shown.curves if curve.kind == kind and curve.timed_on)
+    return f", on {html.escape('; '.join(found))}" if found else ""
 
 
 def _item(curve: Curve, mark: str, is_drawn: bool) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
 from viz.card import is_agreement
 from viz.comparison.model import Curve, Interval, Point
-from viz.comparison.raw import at, interval, items, mapping, number, share
+from viz.comparison.raw import at, interval, items, mapping, number, share, text
 from viz.comparison.roles import POLICIES, ROLES, STOPPING
 
 _LEARNED = "learned"
@@ -46,6 +46,7 @@ class _Reader:
             "source": evaluation.where,
             "agreement": is_agreement(evaluation),
             "confidence": share(mapping(self.raw, "intervals").get("confidence")),
+            "timed_on": _machine(self.raw),
         }
 
     def inner_budgets(self) -> list[tuple[int, ...]]:
@@ -127,6 +128,18 @@ class _Reader:
                 flops, threshold = number(values.get("flops")), share(values.get("threshold"))
                 found.append(Point(locations=looks, top1=top1, flops=flops, threshold=threshold))
         return found
+
+
+def _machine(raw: dict[str, Any]) -> str:
+    """'AMD EPYC, 1 thread', or the name of the GPU; empty where no time per image was taken."""
+    if not any(isinstance(row, dict) and number(row.get("ms_per_image")) is not None for row in items(raw, "budgets")):
+        return ""
+    machine = mapping(mapping(raw, "run"), "machine")
+    device, threads = text(machine.get("device")), machine.get("threads")
+    if device != "cpu":
+        return device
+    counted = f", {threads} thread{'s' * (threads != 1)}" if type(threads) is int and 0 < threads < 10_000 else ""
+    return (text(machine.get("processor")) or "a processor") + counted
 
 
 def _sorted(points: list[Point]) -> tuple[Point, ...]:

@@ -42,6 +42,7 @@ class Curve:
     family: str = ""  # the checkpoint, or the family of published models, that it belongs to
     confidence: float | None = None  # of its intervals
     main: bool = False  # shown before anything is chosen
+    timed_on: str = ""  # machine of its times, as its author wrote it; empty where it has none, or does not tell
 
     @property
     def plain(self) -> bool:

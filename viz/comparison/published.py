@@ -17,6 +17,7 @@ _MAIN = {
     "fmow": ("TNet:448", "TNet:896", "EfficientNet-B0:224", "EfficientNet-B0:448", "EfficientNet-B0:896"),
 }
 _PAPER = "printed in the paper"
+_MACHINE = "Quadro RTX 8000, batches of 64"
 # The one value of the three-level model at the second level, as all other coverages are.
 _COVERAGE_3L = "fMoW, 3 levels, area read at 448 px"
 _ABLATIONS = {
@@ -42,13 +43,15 @@ def _curve(selector: str) -> Curve:
         family = "Saccader" if rest.startswith("Saccader") else "TNet"
     else:
         label, data_set, family = _label(rest), DATA_SETS[table], rest.partition(":")[0].partition("-B")[0]
+    points = tuple(sorted(_points(selector), key=lambda point: point.locations or 0.0))
     return Curve(
         id=f"published/{selector}",
         label=label,
         data_set=data_set,
         kind="published",
-        points=tuple(sorted(_points(selector), key=lambda point: point.locations or 0.0)),
+        points=points,
         source=_PAPER,
+        timed_on=_MACHINE if any(point.ms_per_image is not None for point in points) else "",
         family=family,
         main=rest in _MAIN.get(table, ()),
     )

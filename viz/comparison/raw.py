@@ -35,6 +35,11 @@ def interval(value: Any) -> Interval | None:
     return None if low is None or high is None or low > high else (low, high)
 
 
+def text(value: Any, longest: int = 60) -> str:
+    """One short line; empty where it is no text."""
+    return " ".join(value.split())[:longest] if isinstance(value, str) else ""
+
+
 def at(values: list[Any], index: int) -> Any:
     """None beyond the ends."""
     return values[index] if 0 <= index < len(values) else None

@@ -11,15 +11,16 @@ from viz.comparison.marks import marks, reference, symbol
 from viz.comparison.model import Curve, Point
 from viz.comparison.selection import Selection
 
-_COLUMNS: dict[str, Callable[[Point], str]] = {
-    "Top-1": lambda point: _with_interval(metrics.accuracy(point.top1), metrics.between(point.top1_interval)),
-    "Top-5": lambda point: _with_interval(metrics.accuracy(point.top5), metrics.between(point.top5_interval)),
-    "Cost": lambda point: metrics.cost(point.flops),
-    "Time": lambda point: metrics.time(point.ms_per_image),
-    "Memory": lambda point: metrics.memory(point.memory_gb),
-    "Coverage": lambda point: metrics.area(point.coverage),
-    "Precision": lambda point: metrics.area(point.precision),
-    "Recall": lambda point: metrics.area(point.recall),
+Cell = Callable[[Curve, Point], str]
+_COLUMNS: dict[str, Cell] = {
+    "Top-1": lambda _, point: _with(metrics.accuracy(point.top1), metrics.between(point.top1_interval)),
+    "Top-5": lambda _, point: _with(metrics.accuracy(point.top5), metrics.between(point.top5_interval)),
+    "Cost": lambda _, point: metrics.cost(point.flops),
+    "Time": lambda curve, point: _with(metrics.time(point.ms_per_image), html.escape(curve.timed_on)),
+    "Memory": lambda _, point: metrics.memory(point.memory_gb),
+    "Coverage": lambda _, point: metrics.area(point.coverage),
+    "Precision": lambda _, point: metrics.area(point.precision),
+    "Recall": lambda _, point: metrics.area(point.recall),
 }
 _SOURCES = {"measured": "measured here", "published": "published (paper)"}
 
@@ -41,11 +42,11 @@ def _table(shown: Selection, symbols: dict[str, str], hidden: bool) -> str:
     if not shown.curves:
         return f'{head}<p class="tnc-note">No curve is ticked.</p></section>'
     rows = [(curve, point) for curve in shown.curves if (point := curve.nearest(shown.looks)) is not None]
-    filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(point) for _, point in rows)}
+    filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(*row) for row in rows)}
     names = {name: _name(name, shown) for name in filled}
     columns = "".join(f'<th scope="col">{name}</th>' for name in ("Curve", "Looks", *names.values(), "Source"))
     body = "".join(
-        _row(curve, point, shown, symbols[curve.id], {names[name]: cell(point) for name, cell in filled.items()})
+        _row(curve, point, shown, symbols[curve.id], {names[name]: cell(curve, point) for name, cell in filled.items()})
         for curve, point in rows
     )
     return (
@@ -74,20 +75,22 @@ def _looks(point: Point, shown: Selection) -> str:
     return text + "".join(f" <small>{note}</small>" for note in notes)
 
 
-def _with_interval(value: str, ends: str) -> str:
-    return f"{value} <small>{ends}</small>" if value and ends else value
+def _with(value: str, small: str) -> str:
+    return f"{value} <small>{small}</small>" if value and small else value
 
 
 def _name(column: str, shown: Selection) -> str:
     return f"{column} agreement" if shown.data.agreement and column.startswith("Top") else column
 
 
-def _note(shown: Selection, filled: dict[str, Callable[[Point], str]]) -> str:
+def _note(shown: Selection, filled: dict[str, Cell]) -> str:
     """What the small numbers are, and what is missing."""
     sentences = []
     levels = {curve.confidence for curve in shown.curves if curve.confidence is not None}
     if levels:
         sentences.append(f"Small numbers: {metrics.area(min(levels))} interval over the measured images.")
+    if "Time" in filled:
+        sentences.append("Times are those of the machine named below them, and comparable on one machine only.")
     missing = [name.lower() for name in _COLUMNS if name not in filled]
     if missing:
         listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
