@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
@@ -243,6 +244,31 @@ def test_no_folder_of_the_server_can_be_named(app: Running, visitor: QueueClient
     folder = str(next((app.log.parent.parent).rglob("examples")))
     for extra in ([], [folder], [folder, folder]):
         assert "Choose a zip of class folders first." in answer_to(visitor, start, values + extra, None)
+
+
+def test_no_file_of_the_server_can_be_named(visitor: QueueClient) -> None:
+    assert "named" not in {part["props"].get("elem_id") for part in visitor.components.values()}
+    assert [f["api_name"] for f in every_function(visitor) if "named" in str(f["api_name"])] == []
+
+
+def test_pixels_are_given_only_to_the_page_that_shows_the_picture(app: Running) -> None:
+    mine, yours, fresh = (QueueClient(app.address) for _ in range(3))
+    first, second = scene(brought(mine, "mine.png", picture(1))), scene(brought(yours, "yours.png", picture(2)))
+    part = {"scene": first["scene"], "box": [10, 20, 110, 80], "number": 7}
+    [given] = mine.happens("zoom", data=part)
+    told = scene(given)
+    assert (told["kind"], told["box"], told["number"]) == ("part", part["box"], 7)
+    sent = Image.open(io.BytesIO(base64.b64decode(told["image"].partition(",")[2]))).convert("RGB")
+    assert sent.tobytes() == models.picture(240, 320, seed=1)[20:80, 10:110].tobytes()
+    for client, wrong in (
+        (yours, part), (fresh, part), (mine, part | {"scene": second["scene"]}), (mine, part | {"box": [0, 0, 321, 5]}),
+        (mine, part | {"box": [-5, 0, 5, 5]}), (mine, part | {"box": "all"}), (mine, {}),
+    ):  # fmt: skip
+        [refused] = client.happens("zoom", data=wrong)
+        said = scene(refused)
+        assert said["kind"] == "problem" and "image" not in said and internals(said["sentence"]) == []
+    for client in (mine, yours, fresh):
+        client.close()
 
 
 def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running) -> None:

@@ -13,6 +13,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
+from app import LARGEST_LOCAL, LARGEST_UPLOAD
 from tests.browser.reading import assert_shows, beyond, contrasts
 from tests.support.large_files import scene, tiff
 from tests.support.stage_page import scene as sent
@@ -170,8 +171,9 @@ def test_an_example_on_a_small_screen_by_keys_alone(visit: Visit, theme: str) ->
     expect(page.locator(".tn-box:visible")).to_have_count(3)
 
 
-def test_an_upload_is_read_in_parts_too(visit: Visit, large: Path) -> None:
+def test_an_upload_is_read_in_parts_too_and_may_be_large(visit: Visit, server: str, large: Path) -> None:
     page = visit(1024, 800)
+    assert page.request.get(f"{server}/config").json()["max_file_size"] == LARGEST_LOCAL > LARGEST_UPLOAD
     page.set_input_files("#pick input[type=file]", large)
     expect(page.locator("figcaption")).to_contain_text("3000 × 2400 px")
     page.locator(".tn-look [data-zoom='1']").click()
