@@ -7,12 +7,13 @@ trace = tn.traverse(model, "bird.jpg", budget=(5,))
 trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
 """
 
-from tnet_core import checkpoints, explain, official, policies
+from tnet_core import checkpoints, compare, explain, official, policies
 from tnet_core.build import build, default_device
 from tnet_core.checkpoints import load, save
 from tnet_core.config import TNetConfig
 from tnet_core.cost import count_parameters, flops
 from tnet_core.errors import TNetError
+from tnet_core.fusing import optimised
 from tnet_core.images import ImageSource
 from tnet_core.presets import preset, presets
 from tnet_core.records import Contributions, Cost, Distribution, Location, Step
@@ -35,12 +36,14 @@ __all__ = [
     "Traversal",
     "build",
     "checkpoints",
+    "compare",
     "count_parameters",
     "default_device",
     "explain",
     "flops",
     "load",
     "official",
+    "optimised",
     "policies",
     "preset",
     "presets",

@@ -1,6 +1,6 @@
-"""Batch norms that do not learn, folded into the convolutions before them: the same numbers, less than half the time.
+"""Batch norms that do not learn, folded into the convolutions before them: the same numbers in less time.
 
-`folded(model)` is an evaluation copy for many images at once (feature banks). `fold_frozen(module)` speeds up
+`folded(model)` is an evaluation copy; `tnet_core.fusing` goes on from there. `fold_frozen(module)` speeds up
 the frozen part of a model that is being trained and leaves its parameters, names and `state_dict` alone.
 Which batch norm follows which convolution is found by running the module once, so it works for any backbone.
 """
@@ -27,7 +27,7 @@ Pair = tuple[nn.Conv2d, nn.BatchNorm2d]
 def folded(model: TNet) -> TNet:
     """A copy in evaluation mode whose backbone has its batch norms folded; the model stays as it is."""
     made = copy.deepcopy(model).eval().requires_grad_(False)
-    _fold(made.features.body, _example(made), lambda _: True)
+    _fold(made.features.body, example_of(made), lambda _: True)
     return made
 
 
@@ -37,14 +37,14 @@ def fold_frozen(model: TNet) -> int:
     Call it on a model in training mode with its frozen parts in evaluation mode. Only the way
     forward changes: weights stay where they are, so what is saved is what was loaded.
     """
-    return _fold(model.features.body, _example(model), _is_frozen)
+    return _fold(model.features.body, example_of(model), _is_frozen)
 
 
 def _is_frozen(pair: Pair) -> bool:
     return not any(module.training or any(p.requires_grad for p in module.parameters()) for module in pair)
 
 
-def _example(model: TNet) -> Tensor:
+def example_of(model: TNet) -> Tensor:
     side = model.config.base_resolution
     return torch.linspace(-1, 1, 3 * side * side, device=model.device).view(1, 3, side, side)
 
@@ -53,7 +53,7 @@ def _fold(body: nn.Module, example: Tensor, wanted: Callable[[Pair], bool]) -> i
     count = 0
     for pair, size in find_pairs(body, example).items():
         if wanted(pair):
-            _join(*pair, size)
+            join(*pair, size)
             count += 1
     return count
 
@@ -103,17 +103,17 @@ def find_pairs(body: nn.Module, example: Tensor) -> dict[Pair, torch.Size]:
     return {(c, n): sizes[c] for n, c in found.items() if runs[c] == runs[n] == 1 and convs.count(c) == 1}
 
 
-def _join(conv: nn.Conv2d, norm: nn.BatchNorm2d, size: torch.Size) -> None:
+def join(conv: nn.Conv2d, norm: nn.BatchNorm2d, size: torch.Size) -> None:
     """From now on the convolution gives what the batch norm gave, and the batch norm only activates."""
     assert norm.running_mean is not None and norm.running_var is not None
     weight, bias = fuse_conv_bn_weights(
         conv.weight, conv.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
     )
-    conv.forward = _Joined(conv, weight.detach(), bias.detach(), size)  # type: ignore[assignment, method-assign]
+    conv.forward = Joined(conv, weight.detach(), bias.detach(), size)  # type: ignore[assignment, method-assign]
     norm.forward = partial(_activate, norm)  # type: ignore[method-assign]
 
 
-class _Joined:
+class Joined:
     """Convolution and batch norm in one.
 
     TensorFlow's "same" padding at stride 2 pads one side more. Padding a large activation costs more
@@ -122,28 +122,28 @@ class _Joined:
 
     def __init__(self, conv: nn.Conv2d, weight: Tensor, bias: Tensor, size: torch.Size) -> None:
         channels_last = conv.weight.is_contiguous(memory_format=torch.channels_last)
-        self._size, self._bias = size, bias
-        self._rest = (conv.stride, conv.padding, conv.dilation, conv.groups)
+        self.size, self.bias = size, bias  # of the input's map; an input of another size goes the plain way
+        self.rest = (conv.stride, conv.padding, conv.dilation, conv.groups)
         self._plain = weight
         if isinstance(conv, Conv2dSame):
             triples = zip(size, conv.kernel_size, conv.stride, conv.dilation, strict=True)
             total = [get_same_padding(s, k, stride, dilation) for s, k, stride, dilation in triples]
-            self._padding = tuple(t - t // 2 for t in total)
+            self.padding = tuple(t - t // 2 for t in total)
             if conv.dilation == (1, 1):
                 weight = F.pad(weight, (total[1] % 2, 0, total[0] % 2, 0))
             elif any(t % 2 for t in total):
-                self._size = torch.Size((0, 0))  # no input has this size: always the plain way
+                self.size = torch.Size((0, 0))  # no input has this size: always the plain way
         else:
             assert not isinstance(conv.padding, str)
-            self._padding = conv.padding
+            self.padding = conv.padding
         self._same = isinstance(conv, Conv2dSame)
-        self._weight = weight.contiguous(memory_format=torch.channels_last) if channels_last else weight.contiguous()
+        self.weight = weight.contiguous(memory_format=torch.channels_last) if channels_last else weight.contiguous()
 
     def __call__(self, x: Tensor) -> Tensor:
-        stride, padding, dilation, groups = self._rest
-        if self._same and x.shape[2:] != self._size:
-            return conv2d_same(x, self._plain, self._bias, stride, padding, dilation, groups)
-        return F.conv2d(x, self._weight, self._bias, stride, self._padding, dilation, groups)
+        stride, padding, dilation, groups = self.rest
+        if self._same and x.shape[2:] != self.size:
+            return conv2d_same(x, self._plain, self.bias, stride, padding, dilation, groups)
+        return F.conv2d(x, self.weight, self.bias, stride, self.padding, dilation, groups)
 
 
 def _activate(norm: nn.BatchNorm2d, x: Tensor) -> Tensor:
