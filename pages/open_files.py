@@ -7,10 +7,9 @@ from collections import OrderedDict
 from pathlib import Path
 
 import tnet_core as tn
-from tnet_core.images.large import LargeSource
 
-MOST_BYTES = 512 << 20  # of pictures that are decoded whole: one of the largest kind fits
-MOST_FILES = 8  # those that are read in parts hold little more than open files
+MOST_BYTES = 512 << 20  # one of the largest kind that is decoded whole fits
+MOST_FILES = 4  # those that are read in parts hold little more than rows of tiles and open files
 
 _Key = tuple[str, int, int, int, int]
 
@@ -38,7 +37,7 @@ class OpenFiles:
         source = tn.ImageSource.open(path, most_pixels=most_pixels)
         with self._lock:
             self._sources[key] = source
-            while len(self._sources) > MOST_FILES or sum(map(_bytes, self._sources.values())) > MOST_BYTES:
+            while len(self._sources) > MOST_FILES or sum(source.held for source in self._sources.values()) > MOST_BYTES:
                 self._sources.popitem(last=False)
         return source
 
@@ -46,7 +45,3 @@ class OpenFiles:
 def _key(path: Path) -> _Key:
     status = path.stat()
     return str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _bytes(source: tn.ImageSource) -> int:
-    return 0 if isinstance(source, LargeSource) else 3 * source.width * source.height

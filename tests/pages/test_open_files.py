@@ -56,15 +56,22 @@ def test_one_that_is_too_large_to_keep_is_opened_all_the_same(tmp_path: Path, mo
     np.testing.assert_array_equal(everything(first), picture(40, 60, 0))
 
 
-def test_files_read_in_parts_are_counted_by_number(
+def test_files_read_in_parts_are_counted_by_number_and_by_the_tiles_they_keep(
     tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_files, "MOST_BYTES", 100)
     monkeypatch.setattr(open_files, "MOST_FILES", 2)
     files, paths = OpenFiles(), [tiff(tmp_path / f"{seed}.tif", scene(60, 80, seed), tile=16) for seed in range(3)]
     sources = [files.open(path, None) for path in paths]
     assert files.open(paths[2], None) is sources[2] and files.open(paths[1], None) is sources[1]
     assert files.open(paths[0], None) is not sources[0]
+    last = files.open(paths[2], None)
+    assert last.held == 0
+    last.gather(np.arange(60), np.arange(80))
+    assert last.held == 2 * 80 * 16 * 3
+    monkeypatch.setattr(open_files, "MOST_BYTES", last.held - 1)
+    files.open(paths[1], None)
+    files.open(paths[0], None)
+    assert files.open(paths[2], None) is not last
 
 
 def test_limits_and_missing_files_get_one_sentence(tmp_path: Path) -> None:

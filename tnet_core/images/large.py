@@ -75,6 +75,10 @@ class LargeSource(ImageSource):
         pixels = self.turn.upright(averaged(level, (x0, y0, x1, y1), self.turn.size(shrunk)))
         return resized_cut(np.ascontiguousarray(pixels), size)
 
+    @property
+    def held(self) -> int:
+        return self.layout.held
+
     def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
         rows, cols = within(self.turn.stored_box(box), chosen(self.layout.factors, box, size))
         return (rows.stop - rows.start) * (cols.stop - cols.start)

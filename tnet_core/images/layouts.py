@@ -26,6 +26,7 @@ class VipsLevel:
 
     def __init__(self, image: VipsImage, convert: Convert, factor: int, block: int) -> None:
         self.width, self.height, self.factor, self.block = image.width, image.height, factor, block
+        self.held = 2 * image.width * block * image.pixel_bytes  # libvips keeps two rows of tiles
         self._image, self._convert = image, convert
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
@@ -48,6 +49,11 @@ class Layout(ABC):
         if factor not in self._levels:
             self._levels |= self._made(factor)
         return self._levels[factor]
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that the levels made so far keep, about."""
+        return sum(level.held for level in list(self._levels.values()) if isinstance(level, VipsLevel))
 
     @abstractmethod
     def _made(self, factor: int) -> dict[int, Level]:

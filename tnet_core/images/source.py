@@ -44,6 +44,11 @@ class ImageSource(ABC):
         """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
         return self.sha256 if what == self.hashed else None
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory that an open source keeps, about."""
+        return 3 * self.width * self.height
+
     def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
         """How many pixels `resized` looks at; fewer than the cut has where a smaller version of it is at hand."""
         x0, y0, x1, y1 = box

@@ -53,6 +53,7 @@ class VipsImage:
         if self._image.format not in _TYPES:
             raise TNetError(f"{name} holds numbers of a kind that is not read from large files ({self._image.format}).")
         self._type = _TYPES[self._image.format]
+        self.pixel_bytes = self.bands * np.dtype(self._type).itemsize
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
         """(height, width, bands) uint8 or uint16."""
