@@ -1,0 +1,60 @@
+"""From `python app.py` to the first traversal that somebody gets."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+import httpx
+from gradio_client import Client, handle_file  # type: ignore[import-untyped]
+
+from benchmarks.machine import ROOT
+from benchmarks.pictures import PHOTOGRAPH
+from tnet_core.errors import TNetError
+from tools.local_server import free_port
+
+_PATIENCE = 180.0  # seconds
+
+
+def cold_start(rounds: int) -> dict[str, Any]:
+    """Medians over starts of new processes; the files are in the system's cache after the first."""
+    starts = [_start() for _ in range(rounds)]
+    answers, traversals = zip(*starts, strict=True)
+    return {
+        "starts": rounds,
+        "page_seconds": statistics.median(answers),
+        "traversal_seconds": statistics.median(traversals),
+    }
+
+
+def _start() -> tuple[float, float]:
+    """Seconds until the page is served, and until a picture has been traversed for a visitor."""
+    port = free_port()
+    began = time.perf_counter()
+    app = subprocess.Popen(
+        [sys.executable, "app.py", "--port", str(port)],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        address = f"http://127.0.0.1:{port}/"
+        while not _answers(address):
+            if app.poll() is not None or time.perf_counter() - began > _PATIENCE:
+                raise TNetError("The app did not start.")
+            time.sleep(0.05)
+        served = time.perf_counter() - began
+        client = Client(address, verbose=False)
+        client.predict(handle_file(str(PHOTOGRAPH)), api_name="/traverse")
+        return served, time.perf_counter() - began
+    finally:
+        app.terminate()
+        app.wait(20)
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(address, timeout=5, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False

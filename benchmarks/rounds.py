@@ -1,0 +1,33 @@
+"""Several ways of doing the same, timed in turn: what the machine does besides hits all of them alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Run = Callable[[], Any]
+
+
+def in_turn(ways: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each way in each round, after one run of each that is not counted."""
+    for run in ways.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, run in ways.items():
+            began = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def middle(seconds: Mapping[str, list[float]]) -> dict[str, float]:
+    """The median of each way, in milliseconds."""
+    return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+
+
+def ratio(seconds: Mapping[str, list[float]], slow: str, fast: str) -> float:
+    """How many times faster: the median of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(seconds[slow], seconds[fast], strict=True))
