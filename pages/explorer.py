@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
-from pages.accelerator import on_accelerator
+from pages.accelerator import in_one_thread, on_accelerator
 from pages.link import Cell, planned
 from pages.open_files import OpenFiles
 from tnet_core.checkpoints import CheckpointCard, card_of
@@ -69,6 +69,7 @@ class Explorer:
         self._fetched: dict[str, tuple[Picture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
         # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
+        self._prepared = in_one_thread(lambda source, config: Sampler(source, config).prepare())
         self._taken = on_accelerator(lambda spec, *how: take_looks(self.shelf.open(spec), *how))
 
     @cached_property
@@ -187,7 +188,7 @@ class Explorer:
     ) -> tn.Trace:
         """A traversal, by default with the largest budget, then the looks added by hand."""
         model = self.shelf.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
-        Sampler(source, model.config).prepare()  # nor does anybody wait for a turn while a large file is read
+        self._prepared(source, model.config)  # nor does anybody wait for a turn while a large file is read
         with self._lock:
             return self._taken(spec, source, policy, budget, added)
 

@@ -54,5 +54,10 @@ def theme() -> gr.themes.Base:
         font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
     ).set(
         body_text_color_subdued="*neutral_500", body_text_color_subdued_dark="*neutral_400",
-        slider_color=style.ACCENT, slider_color_dark=style.ACCENT,
+        slider_color=style.ACCENT, slider_color_dark=style.ACCENT, color_accent=style.ACCENT,
+        button_primary_background_fill=style.ACCENT, button_primary_background_fill_dark=style.ACCENT,
+        button_primary_background_fill_hover=style.ACCENT_DEEP,
+        button_primary_background_fill_hover_dark=style.ACCENT_DEEP,
+        button_primary_border_color=style.ACCENT, button_primary_border_color_dark=style.ACCENT,
+        input_placeholder_color="*neutral_500", input_placeholder_color_dark="*neutral_400",
     )  # fmt: skip

@@ -69,6 +69,12 @@ class Fused:
         self._name, self._numbers = _INSIDE[type(activation)]
         self._weight = _packed(joined)
 
+    def __deepcopy__(self, _: dict[int, Any]) -> Fused:
+        return self  # nothing in it ever changes, and what oneDNN has packed cannot be copied
+
+    def __reduce__(self) -> tuple[type[Fused], tuple[Joined, nn.Module]]:
+        return Fused, (self._joined, self._activation)  # for another process, which packs for itself
+
     def __call__(self, x: Tensor) -> Tensor:
         joined = self._joined
         if x.shape[2:] != joined.size:

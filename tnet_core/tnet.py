@@ -6,6 +6,7 @@ Step-by-step processing of one image lives in `tnet_core.traversal`; both call `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -87,9 +88,10 @@ class TNet(nn.Module):
 
     def look(self, images: Tensor, positions: Tensor) -> LookOutput:
         """Backbone and positional module: images (B, 3, b, b) in [-1, 1], positions (B, 3)."""
-        size = self._portion(images)
-        if images.shape[0] > size:
-            return _joined([self._look(*part) for part in zip(images.split(size), positions.split(size), strict=True)])
+        count = math.ceil(images.shape[0] / self._portion(images))
+        if count > 1:
+            parts = zip(images.tensor_split(count), positions.tensor_split(count), strict=True)  # of equal size
+            return _joined([self._look(*part) for part in parts])
         return self._look(images, positions)
 
     def _look(self, images: Tensor, positions: Tensor) -> LookOutput:
@@ -98,7 +100,7 @@ class TNet(nn.Module):
         return LookOutput(location_map, vector, feature)
 
     def _portion(self, images: Tensor) -> int:
-        """How many images the backbone takes at a time.
+        """How many images the backbone takes at a time, at most.
 
         On a CPU, outputs of large batches leave the cache and are memory that the system hands out anew each
         time: in portions the same looks take half the time. While learning, batch norm sees the whole level.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ACCENT = "#dc267f"
+ACCENT_DEEP = "#c2196b"  # under the pointer
 FOR = "#4a7fe8"
 AGAINST = "#e8701a"
 STRONG = "#6b7a99"  # the one bar that matters

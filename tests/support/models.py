@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from torch.nn.modules.batchnorm import _BatchNorm
 
 import tnet_core as tn
 
@@ -27,16 +28,34 @@ TINY_3L = replace(TINY, levels=3, budget=(2, 2))
 
 @lru_cache(maxsize=16)
 def tiny(config: tn.TNetConfig = TINY, seed: int = 1) -> tn.TNet:
-    """A model whose weights are spread enough for looks and classes to differ visibly."""
+    """A model whose weights are spread enough for looks and classes to differ visibly, also between pictures."""
     model = tn.build(config, seed=seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        model.classifier.linear.weight.copy_(torch.randn(model.classifier.linear.weight.shape, generator=generator))
-        model.classifier.linear.bias.copy_(torch.randn(model.classifier.linear.bias.shape, generator=generator))
+        for values in (model.classifier.linear.weight, model.classifier.linear.bias):
+            values.copy_(0.4 * torch.randn(values.shape, generator=generator))
         if model.weighting is not None:
             weight = model.weighting.output.weight
-            weight.copy_(8 * torch.randn(weight.shape, generator=generator))
+            weight.copy_(0.5 * torch.randn(weight.shape, generator=generator))
+    _see(model)
     return model
+
+
+def _see(model: tn.TNet) -> None:
+    """Batch norm learns what pictures look like; with its first statistics they vanish from layer to layer."""
+    norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    momenta = [norm.momentum for norm in norms]
+    size = model.config.input_size
+    shown = torch.stack([torch.from_numpy(picture(size, size, seed)).permute(2, 0, 1) for seed in range(100, 108)])
+    for norm in norms:
+        norm.train()
+        norm.momentum = None  # the plain mean
+        norm.reset_running_stats()
+    with torch.no_grad():
+        model.forward_train(shown / 127.5 - 1)
+    for norm, before in zip(norms, momenta, strict=True):
+        norm.eval()
+        norm.momentum = before
 
 
 def picture(height: int = 128, width: int = 128, seed: int = 0) -> np.ndarray:

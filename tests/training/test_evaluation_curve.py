@@ -48,7 +48,7 @@ def test_accuracies_differ_between_budgets_so_that_the_agreement_means_something
 def test_looks_are_taken_once_for_all_budgets() -> None:
     with BackboneCalls(varied(TWO)) as calls:
         validation_curve(varied(TWO), Canvases(), (4,), batch_size=28)
-    assert calls.batches == [28, 28 * 4]
+    assert sum(calls.batches) == 28 * 5
 
 
 def test_every_module_is_back_in_its_own_mode_afterwards() -> None:

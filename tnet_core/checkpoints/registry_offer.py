@@ -16,6 +16,7 @@ from tnet_core.checkpoints.format import Notice
 from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
+from tnet_core.fusing import optimised
 from tnet_core.presets import preset
 from tnet_core.tnet import TNet
 
@@ -110,7 +111,7 @@ class Shelf:
                 return self._keep(spec, self._models.pop(spec))
             self.choice(spec)
             if spec == UNTRAINED:
-                return self._keep(spec, build(preset(self._stand_in), seed=0, device=self._device))
+                return self._keep(spec, _fast(build(preset(self._stand_in), seed=0, device=self._device)))
             quiet: Notice = self._complain
             return self._keep(
                 spec, _looks(load(spec, registry=self._registry, device=self._device, on_notice=quiet), spec)
@@ -168,7 +169,12 @@ class Shelf:
 def _looks(model: TNet, spec: str) -> TNet:
     if model.config.is_baseline:
         raise TNetError(f"'{spec}' is a baseline that sees the whole image at once: there are no looks to explore.")
-    return model
+    return _fast(model)
+
+
+def _fast(model: TNet) -> TNet:
+    # A CUDA graph serves one traversal at a time and stays on its device; a Space's lent GPU comes and goes.
+    return optimised(model) if model.device.type == "cpu" else model
 
 
 def _ignore(_: str) -> None:

@@ -49,7 +49,8 @@ def _table(group: dict[str, Curve]) -> str:
             f'<tr data-budget="{"x".join(map(str, point.budget))}"><th scope="row">{looks(point)}</th>{cells}'
             f'<td data-label="Cost">{cost(point.flops)}</td></tr>'
         )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="tno-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'
 
 
 def _same(curve: Curve, point: Point) -> Point | None:

@@ -12,7 +12,7 @@ function buildLooks(stage, scene) {
     if (at >= 0) { item.dataset.look = at; if (!zooms) item.tabIndex = 0; }
     item.innerHTML = (zooms ? `<button type="button" data-zoom="${at + 1}" aria-label="${escaped(name)} at native pixels" title="See the picture here at native pixels">${saw}</button>` : saw) + `<b>${escaped(name)}</b>` +
       `<small>${level}</small><i></i><small class="tn-weight"></small>` +
-      `<small class="tn-alone">alone: ${escaped(scene.classes[own.cls])} ${percent(own.share)}</small>`;
+      `<small class="tn-alone">alone: ${escaped(scene.classes[own.cls])} <span>${percent(own.share)}</span></small>`;
     return item;
   }));
 }
