@@ -9,7 +9,7 @@ from pathlib import Path
 import tnet_core as tn
 
 MOST_BYTES = 512 << 20  # one of the largest kind that is decoded whole fits
-MOST_FILES = 4  # those that are read in parts hold little more than rows of tiles and open files
+MOST_FILES = 3  # those that are read in parts hold little more than rows of tiles and open files
 
 _Key = tuple[str, int, int, int, int]
 
