@@ -16,7 +16,6 @@ padding is wider than a cell (many cells, small images, deep levels), whole crop
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -25,9 +24,7 @@ from tnet_core.errors import TNetError
 from tnet_core.grid import AxisGrid, native_axis, official_axis
 from tnet_core.images.lattice import Lattice
 from tnet_core.images.source import ImageSource
-
-# Increasing source pixels of one axis, (P,), and what each weighs in each output pixel, (b, P); None: the identity.
-Taps = tuple[np.ndarray, np.ndarray | None]
+from tnet_core.images.tap_sums import Taps, axis_taps, bilinear, summed
 
 
 @dataclass(frozen=True)
@@ -117,14 +114,11 @@ class Sampler(Frame):
             y0, x0, y1, x1 = region.visible
             box, size = (x0, y0, x1, y1), (base, base)
             return to_model_space(self.source.resized(box, size)), self.source.pixels_read(box, size)
-        (rows, down), (cols, across) = self.taps(region)
-        pixels = self.gather(rows, cols)  # (R, C, 3) uint8
-        values = to_model_space(pixels)
-        if down is not None:
-            values = np.tensordot(down, values, axes=(1, 0))  # (b, C, 3)
-        if across is not None:
-            values = np.matmul(across, values)  # (b, C) @ (b, C, 3) -> (b, b, 3)
-        return np.ascontiguousarray(values), len(rows) * len(cols)
+        rows, cols = self.taps(region)
+        pixels = self.gather(rows.pixels, cols.pixels)  # (R, C, 3) uint8
+        if rows.identity and cols.identity:
+            return to_model_space(pixels), pixels.shape[0] * pixels.shape[1]
+        return summed(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
 
     def taps(self, region: Region) -> tuple[Taps, Taps]:
         """The source rows and columns that a crop of official mode is made of."""
@@ -146,44 +140,7 @@ def to_bytes(values: np.ndarray) -> np.ndarray:
     return np.rint((values + 1) * 127.5).clip(0, 255).astype(np.uint8)
 
 
-def _bilinear(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Left tap, right tap and weight of the right tap, for a half-pixel-centred bilinear resize."""
-    # float32 as the reference does, so that taps fall on the same pixels
-    scale = np.float32(inputs) / np.float32(outputs)
-    at = np.maximum((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5), 0)
-    left = np.minimum(at.astype(np.int64), inputs - 1)
-    return left, np.minimum(left + 1, inputs - 1), (at - left).astype(np.float32)
-
-
 def _taken(source: int, size: int) -> np.ndarray:
     """All source pixels of one axis that the virtual axis of `size` is interpolated from."""
-    left, right, _ = _bilinear(source, size)
+    left, right, _ = bilinear(source, size)
     return np.union1d(left, right)
-
-
-@lru_cache(maxsize=512)
-def axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
-    """Source pixels of one axis and the (base, pixels) matrix that turns them into the crop's axis.
-
-    source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
-    pixels outside first … last set to zero. The matrix is None when it would be the identity, and
-    has no columns where nothing is inside.
-    """
-    near, far, toward_far = _bilinear(length, base)
-    v_left, v_right, v_weight = _bilinear(source, size)
-    out = np.arange(base)
-    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for virtual, weight in ((near + start, 1 - toward_far), (far + start, toward_far)):
-        inside = (virtual >= first) & (virtual < last) & (weight > 0)
-        rows, at, share = out[inside], virtual[inside], weight[inside]
-        entries.append((rows, v_left[at], share * (1 - v_weight[at])))
-        entries.append((rows, v_right[at], share * v_weight[at]))
-    used = np.unique(np.concatenate([cols[w > 0] for _, cols, w in entries]))
-    matrix = np.zeros((base, len(used)), np.float32)
-    for rows, cols, weight in entries:
-        keep = weight > 0
-        np.add.at(matrix, (rows[keep], np.searchsorted(used, cols[keep])), weight[keep])
-    used.setflags(write=False)
-    matrix.setflags(write=False)
-    identity = matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(base, dtype=np.float32))
-    return used, None if identity else matrix

@@ -95,8 +95,8 @@ class DeviceReader(HostReader):
     def _cost(self, region: Region) -> int:
         if self.sampler.mode == "native":
             return region.h * region.w
-        (rows, _), (cols, _) = self.sampler.taps(region)
-        return len(rows) * len(cols)
+        rows, cols = self.sampler.taps(region)
+        return len(rows.pixels) * len(cols.pixels)
 
 
 def reader_for(sampler: Sampler, like: Tensor) -> HostReader:

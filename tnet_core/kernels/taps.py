@@ -16,6 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from tnet_core.images.sampling import Region, Sampler
+from tnet_core.images.tap_sums import Taps
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Tensor)
 Axis = tuple[np.ndarray, np.ndarray]  # (T, b) int32 source pixels and float32 weights; weight 0: not read
@@ -63,18 +64,19 @@ def official_taps(
     pitch = 3 * sampler.source.width
     both = [sampler.taps(region) for region in regions]
     starts = np.asarray(owners or [0] * len(regions), np.int64) * (pitch * sampler.source.height)
-    return _joined(starts, np.full(len(regions), pitch), [_axis(*r) for r, _ in both], [_axis(*c) for _, c in both])
+    rows, cols = [_placed(r) for r, _ in both], [_placed(c) for _, c in both]
+    return _joined(starts, np.full(len(regions), pitch), rows, cols)
 
 
 def tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
     """A buffer of just the pixels that official crops need, one tile per crop, and the taps into it."""
     both = [sampler.taps(region) for region in regions]
-    cut = [sampler.source.gather(rows, cols) for (rows, _), (cols, _) in both]  # (R, C, 3) uint8 each
+    cut = [sampler.gather(rows.pixels, cols.pixels) for rows, cols in both]  # (R, C, 3) uint8 each
     starts = np.cumsum([0] + [tile.size for tile in cut[:-1]])
     pitches = np.array([3 * tile.shape[1] for tile in cut])
     buffer = np.concatenate([tile.reshape(-1) for tile in cut])
-    within = [(_axis(np.arange(len(r)), down), _axis(np.arange(len(c)), across)) for (r, down), (c, across) in both]
-    return buffer, _joined(starts, pitches, [r for r, _ in within], [c for _, c in within])
+    rows, cols = [_within(r) for r, _ in both], [_within(c) for _, c in both]
+    return buffer, _joined(starts, pitches, rows, cols)
 
 
 def native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndarray] | None:
@@ -101,17 +103,14 @@ def native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndar
     return _joined(starts, np.full(count, pitch), [(ys, down)] * count, [(xs, across)] * count, scale, rounding)
 
 
-def _axis(pixels: np.ndarray, matrix: np.ndarray | None) -> Axis:
-    """What a matrix of `Taps` holds besides zeros."""
-    if matrix is None:
-        return pixels[None].astype(np.int32), np.ones((1, len(pixels)), np.float32)
-    out, used = np.nonzero(matrix)
-    slot = np.arange(len(out)) - np.searchsorted(out, out)  # how many taps came before, in the same output pixel
-    shape = (int(slot.max(initial=0)) + 1, len(matrix))
-    index, weight = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
-    index[slot, out] = pixels[used]
-    weight[slot, out] = matrix[out, used]
-    return index, weight
+def _placed(taps: Taps) -> Axis:
+    """With the pixels of the whole image; where nothing is read, any pixel stands."""
+    return (taps.pixels if len(taps.pixels) else np.zeros(1, np.int64))[taps.index].astype(np.int32), taps.weight
+
+
+def _within(taps: Taps) -> Axis:
+    """With the pixels of a tile that holds no others."""
+    return taps.index.astype(np.int32), taps.weight
 
 
 @lru_cache(maxsize=64)
