@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 _MINUS = "\N{MINUS SIGN}"
 _MOST_DECIMALS = 4  # smaller values are zero for a reader
+
+
+def _rounded(size: float, decimals: int) -> str:
+    """Halves go up, as in the browser: Python's own way writes 62.5 as 62."""
+    if size >= 1e15:  # has no halves
+        return f"{size:.{decimals}f}"
+    return f"{Decimal(float(size)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):f}"
 
 
 def short(value: float) -> str:
@@ -15,9 +23,9 @@ def short(value: float) -> str:
     if abs(value) < 0.5 * 10**-_MOST_DECIMALS:
         return "0"
     decimals = min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(abs(value)))))
-    text = f"{abs(value):.{decimals}f}"
+    text = _rounded(abs(value), decimals)
     if decimals and len(text.replace(".", "").lstrip("0")) > 2:  # 9.96 became 10.0
-        text = f"{abs(value):.{decimals - 1}f}"
+        text = _rounded(abs(value), decimals - 1)
     return _MINUS + text if value < 0 else text
 
 
@@ -37,7 +45,7 @@ def times(factor: float) -> str:
 
 def fixed(value: float) -> str:
     """Two decimals: for terms of a sum, which must add up as written."""
-    text = f"{abs(value):.2f}"
+    text = _rounded(abs(value), 2)
     return _MINUS + text if value < 0 and float(text) else text
 
 

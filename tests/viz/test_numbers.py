@@ -12,6 +12,7 @@ from viz import numbers
     [
         (0.0, "0"), (1.0, "1.0"), (7.126, "7.1"), (0.23456, "0.23"), (0.0066, "0.0066"), (12.34, "12"), (123.4, "123"),
         (9.96, "10"), (0.0996, "0.10"), (0.999, "1.0"), (99.7, "100"), (-0.456, "−0.46"), (0.00031, "0.0003"),
+        (62.5, "63"), (-0.125, "−0.13"), (1e16, "1" + 16 * "0"),
         (0.00004, "0"), (-0.00004, "0"), (float("nan"), "n/a"), (float("inf"), "n/a"),
     ],
 )  # fmt: skip
@@ -25,7 +26,7 @@ def test_contributions_always_show_their_sign(value: float, written: str) -> Non
 
 
 def test_terms_of_a_sum_have_two_decimals() -> None:
-    assert [numbers.fixed(v) for v in (6.928, -0.2, -0.001)] == ["6.93", "−0.20", "0.00"]
+    assert [numbers.fixed(v) for v in (6.928, -0.2, -0.001, 0.125)] == ["6.93", "−0.20", "0.00", "0.13"]
 
 
 def test_units_are_written() -> None:
