@@ -86,7 +86,7 @@ def test_the_report_gathers_what_the_single_functions_say(config: tn.TNetConfig)
     with BackboneCalls(tiny(config)) as calls:
         found = explain.faithfulness(trace, 3, orders=30, seed=5)
     assert calls.batches == []
-    close = {"atol": 1e-9}
+    close = {"rtol": 1e-5, "atol": 1e-9}  # sums of float32 in another order
     orders = explain.random_orders(trace, 30, seed=5)
     for course, curve in ((found.insertion, explain.insertion), (found.deletion, explain.deletion)):
         np.testing.assert_allclose(course.network, curve(trace, 3), **close)
@@ -101,8 +101,8 @@ def test_the_report_gathers_what_the_single_functions_say(config: tn.TNetConfig)
             (True, found.sufficiency, found.necessity),
             (False, found.sufficiency_alone, found.necessity_alone),
         ):
-            assert enough[k] == pytest.approx(explain.sufficiency(trace, k, 3, context=context), abs=1e-9)
-            assert needed[k] == pytest.approx(explain.necessity(trace, k, 3, context=context), abs=1e-9)
+            assert enough[k] == pytest.approx(explain.sufficiency(trace, k, 3, context=context), abs=1e-7)
+            assert needed[k] == pytest.approx(explain.necessity(trace, k, 3, context=context), abs=1e-7)
     np.testing.assert_array_equal(found.shapley, explain.shapley_values(trace, 3))
     np.testing.assert_array_equal(found.contributions.values, trace.contributions(3).values)
     np.testing.assert_array_equal(found.weights, trace.weights())

@@ -134,7 +134,9 @@ def test_traversals_agree_with_the_picture_in_memory(name: str, sampling: str, t
     if sampling == "official":
         np.testing.assert_array_equal(large_trace.logits(), trace.logits())
         assert [np.array_equal(a, b) for a, b in zip(large_trace.crops, trace.crops, strict=True)] == [True] * 3
-    assert [look.index for look in large_trace.locations] == [look.index for look in trace.locations]
+        assert [look.index for look in large_trace.locations] == [look.index for look in trace.locations]
+    # A smaller level is close to the original, not equal: two cells scored alike may change places.
+    assert {look.index for look in large_trace.locations} == {look.index for look in trace.locations}
     assert abs(large_trace.logits() - trace.logits()).max() < 0.05
 
 

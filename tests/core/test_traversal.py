@@ -321,3 +321,11 @@ def test_location_logits_keep_unit_length_at_any_scale(scale: float) -> None:
         parameter.data.mul_(scale)
     scaled, expected = (tn.traverse(m, picture()).distributions[0].logits for m in (model, plain))
     np.testing.assert_allclose(scaled, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", [TINY, TINY_3L], ids=["two levels", "three levels"])
+def test_the_small_models_of_these_tests_see_the_difference_between_pictures(config: tn.TNetConfig) -> None:
+    traces = [tn.traverse(tiny(config), picture(seed=seed)) for seed in range(6)]
+    assert np.std([trace.logits() for trace in traces], axis=0).min() > 0.2
+    assert len({tuple(look.index for look in trace.locations) for trace in traces}) > 2
+    assert np.ptp([trace.weights().max() for trace in traces]) > 0.05
