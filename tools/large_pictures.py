@@ -1,0 +1,82 @@
+"""How long a large picture takes on the page: from choosing its file to its looks, and from a look to its pixels.
+
+Usage: python -m tools.large_pictures [--side 16384] [--folder FOLDER]
+
+Writes generated pictures (a pyramidal TIFF, a tiled one, a JPEG), starts the app on a free port, opens each by its path
+and as an upload in headless Chromium, and zooms into its first look. Whatever else the machine does adds to the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from benchmarks.pictures import planned, written
+from tnet_core.command import finished
+from tools.screenshots import app, browser, visit
+
+KINDS = ["pyramid", "tiled", "jpeg"]
+ROW = "{:<8} {:<7} {:>6} {:>9} {:>8} {:>7}"
+
+
+def opened(page: Page, address: str, file: Path, how: str, side: int) -> tuple[float, float | None, float]:
+    """Seconds until the looks are shown, until the page said what it is doing, and from a click to native pixels."""
+    visit(page, address, "light")
+    start, told = time.perf_counter(), None
+    if how == "path":
+        page.get_by_label("Open a file on this computer").fill(str(file))
+        page.keyboard.press("Enter")
+    else:
+        page.set_input_files("#pick input[type=file]", file)
+    while f"{side} × {side} px" not in (page.text_content("figcaption") or ""):
+        if told is None and f"Reading {side} × {side} pixels" in page.inner_text("body"):
+            told = time.perf_counter() - start
+        page.wait_for_timeout(50)
+    shown = time.perf_counter() - start
+    page.click(".tn-look [data-zoom='1']")
+    clicked = time.perf_counter()
+    page.wait_for_selector(".tn-zoom[data-complete=true]")
+    return shown, told, time.perf_counter() - clicked
+
+
+def measured(folder: Path, side: int) -> Iterator[str]:
+    yield ROW.format("file", "by", "MB", "shown s", "told s", "zoom s")
+    with app() as address, browser() as page:
+        for kind, length in planned(KINDS, [side]):
+            picture = written(folder, kind, length)
+            for how in ("path", "upload"):
+                # Another file each time: nothing is known about it yet.
+                copy = Path(shutil.copy(picture, folder / f"{how}-{os.getpid()}{picture.suffix}"))
+                with copy.open("ab") as file:
+                    file.write(how.encode())  # behind its end, where no reader looks
+                shown, told, zoom = opened(page, address, copy, how, length)
+                copy.unlink()
+                said = "" if told is None else f"{told:.1f}"
+                yield ROW.format(kind, how, f"{picture.stat().st_size / 1e6:.0f}", f"{shown:.1f}", said, f"{zoom:.1f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure large pictures on the page.")
+    parser.add_argument("--side", type=int, default=16384, help="pixels (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the pictures are kept (default: a temporary one)")
+    given = parser.parse_args()
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = given.folder or Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            for line in measured(folder, given.side):
+                print(line, flush=True)
+
+    return finished(run)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
