@@ -161,7 +161,8 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
     demo.load(on_load, [turns], [opened, *furnished, *chosen], **wait)
-    shelf.click(on_example, [turns, opened], chosen, **wait)
+    # Of several quick clicks the last one counts: `turns` sees to that. Gradio's own `always_last` repeats the first.
+    shelf.click(on_example, [turns, opened], chosen, trigger_mode="multiple", **wait)
     read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
     upload.upload(on_upload, [turns, opened, upload], chosen, **read)
     if named is not None:

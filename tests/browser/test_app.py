@@ -216,7 +216,8 @@ def test_another_example_can_be_chosen_at_the_same_budget(visit: Visit, model: t
     page.focus(SLIDER)
     page.keyboard.press("ArrowRight")
     wait_for_looks(page, 6)
-    page.click("[data-example='3']")
+    for number in (2, 1, 3):  # quickly: the last click counts
+        page.click(f"[data-example='{number}']")
     expect(page.locator("[data-example='3']")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("[data-example='0']")).to_have_attribute("aria-pressed", "false")
     expect(page.locator("figcaption")).to_contain_text("Circuit board")
