@@ -90,7 +90,8 @@ def evaluation_of(
         )  # fmt: skip
     with Bar(shown=not quiet) as bar:
         chosen = Options(seed=options.seed, workers=options.workers)
-        return evaluate(folded(model), dataset, chosen, bar.update, command=words)
+        fast = tn.optimised(model) if model.device.type == "cpu" else folded(model)
+        return evaluate(fast, dataset, chosen, bar.update, command=words)
 
 
 def _provenance(
