@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,13 +53,17 @@ def explorer() -> Explorer:
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> list[CheckpointCard]:
-    """One of them is not nice: names that are HTML, and fields that are no numbers."""
+    """One of them is not nice: names that are HTML, and fields that are no numbers. Another has fewer fields."""
     raw = evaluation(NEEDLES) | {"equivariance": MOVES, "gap_closed": "none", "typical": [1, 2]}
     for entry in raw["heat_map"]["per_class"][:2]:
         entry["name"] = NASTY
     raw["heat_map"]["taken"][1] = "many"
-    folder: Path = tmp_path_factory.mktemp("nasty")
-    return [*bundled(), card(folder, raw, source="nasty", title=NASTY)]
+    still = {name: part for name, part in evaluation(NEEDLES).items() if name != "equivariance"}
+    return [
+        *bundled(),
+        card(tmp_path_factory.mktemp("nasty"), raw, source="nasty", title=NASTY),
+        card(tmp_path_factory.mktemp("still"), still, source="still", title="Never moved"),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +243,7 @@ def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) ->
     expect(page.locator("#audit-board")).to_contain_text("there are no looks, and no policy to audit")
     choose(page, "#audit-chooser", TITLES[NEEDLES])
     expect(page.locator("[data-panel=gap] [data-gap]")).to_have_count(2)
+    choose(page, "#audit-chooser", "Never moved")
     expect(page.locator("[data-panel=moves]")).to_contain_text("no equivariance scores")
     choose(page, "#audit-chooser", NASTY)
     expect(page.locator("#audit-board .tna-measured")).to_contain_text(NASTY)
