@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import gradio as gr
 import numpy as np
 
 import tnet_core as tn
+from pages.asked import answered
 from pages.explorer import LEFT_ALONE, Explorer, Session
 from viz import stage
 from viz.report.original import original
@@ -22,13 +22,7 @@ def export(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
     taken = gr.HTML("", html_template="<i></i>", js_on_load=stage.on_file(), apply_default_css=False, elem_id="taken")
 
     def on_take(session: Session | None, event: gr.EventData) -> str:
-        asked = getattr(event, "_data", None)
-        try:
-            answer = file_of(explorer, session, asked)
-        except tn.TNetError as error:
-            answer = {"kind": "problem", "sentence": str(error)}
-        number = asked.get("number") if isinstance(asked, dict) else None
-        return json.dumps(answer | {"number": number if type(number) is int else None})
+        return answered(event, lambda asked: file_of(explorer, session, asked))
 
     view.take(on_take, [session], [taken], show_progress="hidden", concurrency_limit=_AT_ONCE, api_visibility="private")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gradio as gr
 import numpy as np
 
 import tnet_core as tn
+from pages.asked import answered
 from pages.explorer import LEFT_ALONE, Explorer, Session
 from tnet_core.numbers import entries, whole
 from viz import stage
@@ -23,13 +23,7 @@ def zoom(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
     sent = gr.HTML("", html_template="<i></i>", js_on_load=stage.on_part(), apply_default_css=False, elem_id="part")
 
     def on_zoom(session: Session | None, event: gr.EventData) -> str:
-        asked = getattr(event, "_data", None)
-        try:
-            answer = part_of(explorer, session, asked)
-        except tn.TNetError as error:
-            answer = {"kind": "problem", "sentence": str(error)}
-        number = asked.get("number") if isinstance(asked, dict) else None
-        return json.dumps(answer | {"number": number if type(number) is int else None})
+        return answered(event, lambda asked: part_of(explorer, session, asked))
 
     view.zoom(on_zoom, [session], [sent], show_progress="hidden", trigger_mode="multiple", concurrency_id="zoom",
               concurrency_limit=_AT_ONCE, api_visibility="private")  # fmt: skip

@@ -2,7 +2,7 @@
 
 On the CPU a backbone spends its time on convolutions and on reading and writing what is between them. Here
 batch norms are folded (`tnet_core.folding`), activations run inside the convolution before them, and
-weights wait in the order in which oneDNN wants them. On CUDA the folded backbone is replayed from graphs.
+weights wait in the order in which oneDNN wants them. On CUDA batch norms are folded, and graphs are there on request.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _INSIDE: dict[type[nn.Module], tuple[str, list[float]]] = {
 }
 
 
-def optimised(model: TNet) -> TNet:
+def optimised(model: TNet, *, graphs: bool = False) -> TNet:
     """A copy for inference, on the same device; the model stays as it is.
 
-    Logits agree within 1e-3 (within 1e-5 on a CPU). The copy keeps its own weights: change, move or
-    train the original, and make a new copy.
+    Logits agree within 1e-3. The copy keeps its own weights: change, move or train the original, and make a
+    new copy. `graphs` replays a CUDA backbone (`tnet_core.kernels.graphs`): for one traversal at a time.
     """
     if model.training:
         raise TNetError("The model is in training mode; call model.eval() before making an optimised copy of it.")
     made = folded(model)
-    if model.device.type == "cuda":
+    if graphs:
         return graphed(made)
-    if one_dnn_runs() and model.classifier.linear.weight.dtype == torch.float32:
+    if model.device.type == "cpu" and one_dnn_runs() and model.classifier.linear.weight.dtype == torch.float32:
         for conv, norm in find_pairs(made.features.body, example_of(made)):
             if isinstance(conv.forward, Joined):
                 _put_inside(conv, norm)

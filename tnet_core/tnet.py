@@ -103,7 +103,7 @@ class TNet(nn.Module):
         """How many images the backbone takes at a time, at most.
 
         On a CPU, outputs of large batches leave the cache and are memory that the system hands out anew each
-        time: in portions the same looks take half the time. While learning, batch norm sees the whole level.
+        time: in portions the same looks take down to half the time. While learning, batch norm sees the whole level.
         """
         if images.device.type != "cpu" or self.training or torch.is_grad_enabled():
             return max(images.shape[0], 1)

@@ -20,7 +20,6 @@ import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from tnet_core.folding import folded
 from tnet_core.tnet import TNet
 from training.adapt.classes import Classes
 from training.adapt.full_image import FullImageLabels, sharpened, stream
@@ -116,7 +115,7 @@ def measure(
     `bank`: the features of these images, if they are at hand; labels are always the model's own.
     """
     check_two_levels(model)
-    model = tn.optimised(model) if model.device.type == "cpu" else folded(model)  # the same numbers in half the time
+    model = tn.optimised(model)
     targets = [batch for _, batch in stream(model, dataset, whole.side, _AT_ONCE, workers)]
     labels = classes_in(torch.cat(targets)).tolist()
     options = Options(seed=seed, workers=workers)

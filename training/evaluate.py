@@ -93,7 +93,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         path = result_path(given.checkpoint, given.out)
         check_place(path)
         model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _nothing)
-        model = tn.optimised(model) if model.device.type == "cpu" else model
+        model = tn.optimised(model)
         data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
         dataset = fit_to(model, data.dataset, given.match)
         with Bar(shown=first) as bar:

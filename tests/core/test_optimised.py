@@ -109,6 +109,11 @@ def test_without_one_dnn_batch_norms_are_folded_all_the_same(monkeypatch: pytest
         torch.testing.assert_close(made.features.body(images), expected, rtol=0, atol=0.01 * float(expected.std()))
 
 
+def test_graphs_are_for_cuda() -> None:
+    with pytest.raises(tn.TNetError, match="on a CUDA device"):
+        optimised(tn.build(config_of("resnet18", 64), device="cpu"), graphs=True)
+
+
 def test_a_model_that_is_being_trained_is_refused() -> None:
     with pytest.raises(tn.TNetError, match=r"training mode; call model.eval\(\)"):
         optimised(tn.build(config_of("resnet18", 64)).train())

@@ -173,7 +173,7 @@ def _looks(model: TNet, spec: str) -> TNet:
 
 
 def _fast(model: TNet) -> TNet:
-    # A CUDA graph serves one traversal at a time and stays on its device; a Space's lent GPU comes and goes.
+    # A copy stays on its device; a Space's lent GPU comes and goes.
     return optimised(model) if model.device.type == "cpu" else model
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import tnet_core as tn
 from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.errors import TNetError
-from tnet_core.folding import folded
 from tnet_core.tnet import TNet
 from training.adapt.aggregation import positional_shift
 from training.adapt.banks import make_banks
@@ -90,8 +89,7 @@ def evaluation_of(
         )  # fmt: skip
     with Bar(shown=not quiet) as bar:
         chosen = Options(seed=options.seed, workers=options.workers)
-        fast = tn.optimised(model) if model.device.type == "cpu" else folded(model)
-        return evaluate(fast, dataset, chosen, bar.update, command=words)
+        return evaluate(tn.optimised(model), dataset, chosen, bar.update, command=words)
 
 
 def _provenance(
