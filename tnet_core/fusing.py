@@ -1,33 +1,24 @@
 """`optimised(model)`: a copy that looks faster and says the same.
 
-On the CPU a backbone spends its time on convolutions and on reading and writing what is between them. Here
-batch norms are folded (`tnet_core.folding`), activations run inside the convolution before them, and
-weights wait in the order in which oneDNN wants them. On CUDA batch norms are folded, and graphs are there on request.
+On the CPU a backbone spends its time on convolutions, on reading and writing what is between them, and on getting
+from one to the next. Here batch norms are folded (`tnet_core.folding`), activations and sums run inside the
+convolution before them (`tnet_core.fused`), and the backbone becomes a flat list of calls that can be stopped at the
+location map (`tnet_core.program`). On CUDA batch norms are folded, and graphs are there on request.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
 import torch
-import torch.nn.functional as F
 from timm.layers import BatchNormAct2d
 from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
 from tnet_core.folding import Joined, example_of, find_pairs, folded
+from tnet_core.fused import INSIDE, Fused, one_dnn_runs
 from tnet_core.kernels.graphs import graphed
+from tnet_core.program import NotFlatError, Program, recorded
+from tnet_core.rewriting import rewritten
 from tnet_core.tnet import TNet
-
-# What oneDNN computes inside a convolution, and the numbers that it wants to know.
-_INSIDE: dict[type[nn.Module], tuple[str, list[float]]] = {
-    nn.Identity: ("none", []),
-    nn.ReLU: ("relu", []),
-    nn.ReLU6: ("hardtanh", [0.0, 6.0]),
-    nn.SiLU: ("swish", []),
-    nn.Hardswish: ("hardswish", []),
-}
 
 
 def optimised(model: TNet, *, graphs: bool = False) -> TNet:
@@ -45,13 +36,14 @@ def optimised(model: TNet, *, graphs: bool = False) -> TNet:
         for conv, norm in find_pairs(made.features.body, example_of(made)):
             if isinstance(conv.forward, Joined):
                 _put_inside(conv, norm)
+        made.features.program = _flat(made)
     return made
 
 
 def _put_inside(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> None:
     """From now on the convolution activates too, and the batch norm hands on what it is given."""
     activation = norm.act if isinstance(norm, BatchNormAct2d) else nn.Identity()
-    if type(activation) in _INSIDE:
+    if type(activation) in INSIDE:
         assert isinstance(conv.forward, Joined)
         conv.forward = Fused(conv.forward, activation)  # type: ignore[assignment, method-assign]
         norm.forward = _handed_on  # type: ignore[assignment, method-assign]
@@ -61,63 +53,29 @@ def _handed_on(x: Tensor) -> Tensor:
     return x
 
 
-class Fused:
-    """Convolution, folded batch norm and activation in one call of oneDNN."""
-
-    def __init__(self, joined: Joined, activation: nn.Module) -> None:
-        self._joined, self._activation = joined, activation
-        self._name, self._numbers = _INSIDE[type(activation)]
-        self._weight = _packed(joined)
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Fused:
-        return self  # nothing in it ever changes, and what oneDNN has packed cannot be copied
-
-    def __reduce__(self) -> tuple[type[Fused], tuple[Joined, nn.Module]]:
-        return Fused, (self._joined, self._activation)  # for another process, which packs for itself
-
-    def __call__(self, x: Tensor) -> Tensor:
-        joined = self._joined
-        if x.shape[2:] != joined.size:
-            return self._activation(joined(x))
-        stride, _, dilation, groups = joined.rest
-        return _convolution(
-            x, self._weight, joined.bias, joined.padding, stride, dilation, groups, self._name, self._numbers
-        )
-
-
-def _packed(joined: Joined) -> Tensor:
-    """The weights as oneDNN keeps them, chosen for inputs of the size seen in folding."""
-    stride, _, dilation, groups = joined.rest
-    shape = [1, joined.weight.shape[1] * groups, *joined.size]
-    with torch.inference_mode():
-        packed: Tensor = torch.ops.mkldnn._reorder_convolution_weight(
-            joined.weight, joined.padding, stride, dilation, groups, shape
-        )
-        return packed
-
-
-def _convolution(
-    x: Tensor, weight: Tensor, bias: Tensor, padding: Any, stride: Any, dilation: Any, groups: int,
-    activation: str, numbers: list[float],
-) -> Tensor:  # fmt: skip
-    result: Tensor = torch.ops.mkldnn._convolution_pointwise(
-        x, weight, bias, padding, stride, dilation, groups, activation, numbers, ""
-    )
-    return result
-
-
-@lru_cache(maxsize=1)
-def one_dnn_runs() -> bool:
-    """Whether this build of torch has the fused convolutions, and they say what torch says on a small case."""
-    generator = torch.Generator().manual_seed(0)
-    x, weight = torch.randn(2, 4, 9, 9, generator=generator), torch.randn(6, 2, 3, 3, generator=generator)
-    x, bias = x.contiguous(memory_format=torch.channels_last), torch.randn(6, generator=generator)
+def _flat(model: TNet) -> Program | None:
+    """None where a list of calls cannot say what the backbone does; then it runs as it is."""
+    features = model.features
     try:
-        with torch.inference_mode():
-            for kind, (name, numbers) in _INSIDE.items():
-                found = _convolution(x, weight, bias, [1, 1], [2, 2], [1, 1], 2, name, numbers)
-                if not torch.allclose(found, kind()(F.conv2d(x, weight, bias, 2, 1, 1, 2)), atol=1e-4):
-                    return False
-    except (RuntimeError, AttributeError, NotImplementedError):  # another processor, or another version of torch
-        return False
-    return True
+        with torch.inference_mode(False), features.tapped() as maps:  # there, tensors tell whether they were changed
+            example = example_of(model).contiguous(memory_format=torch.channels_last)
+            recording = recorded(features.body, example, lambda: maps)
+        program = rewritten(recording).program()
+        return program if _agrees(model, program) else None
+    except (NotFlatError, RuntimeError):
+        return None
+
+
+@torch.no_grad()
+def _agrees(model: TNet, program: Program) -> bool:
+    """Whether a batch of another size gives what the backbone gives: nothing of the example was taken as constant."""
+    base = model.config.base_resolution
+    images = torch.randn((3, 3, base, base), generator=torch.Generator().manual_seed(0))
+    images = images.contiguous(memory_format=torch.channels_last)
+    with model.features.tapped() as maps:
+        vector = model.features.body(images)
+    found_map, carried = program.begin(images)
+    pairs = [(vector, program.finish(carried))] + ([] if found_map is None else [(maps[0], found_map)])
+    return all(
+        a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-4 * float(a.abs().max())) for a, b in pairs
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,7 @@ from tnet_core.budget import check_budget
 from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
 from tnet_core.grid import official_axis
+from tnet_core.images.reducing import reduced
 from tnet_core.modules.classification import ClassificationModule
 from tnet_core.modules.features import FeatureExtractionModule
 from tnet_core.modules.location import LOG_EPSILON, ContextLocationModule, LocationModule, normalise_logits, top_k
@@ -25,6 +26,7 @@ from tnet_core.modules.positional import PositionalEncodingModule
 from tnet_core.modules.weighting import FeatureWeightingModule
 
 PORTION = 6 * 224 * 224  # pixels that a CPU's backbone takes at a time
+TOGETHER = 12  # looks that its part behind the location map takes at a time
 Select = Callable[[Tensor, int], Tensor]  # probabilities (B, n * n), k -> distinct cells (B, k)
 
 
@@ -35,6 +37,15 @@ class LookOutput:
     map: Tensor | None  # F (B, c, n, n): input of the location module
     vector: Tensor  # V (B, D): before the positional module
     feature: Tensor  # V' (B, D): after it
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A look up to its location map; `TNet.complete` does the rest."""
+
+    map: Tensor | None  # F (B, c, n, n)
+    carried: Tensor  # (B, …): what the rest of the backbone starts from
+    positions: Tensor  # (B, 3)
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,26 @@ class TrainOutput:
     weights: Tensor  # (B, N)
     location_logits: list[Tensor]  # per level 1..L-1: (B * n_l, n * n), unit length
     selected: list[Tensor]  # per level 1..L-1: (B * n_l, k) chosen cells, raster order
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What `TrainOutput` is made of; lists per level."""
+
+    features: list[Tensor] = field(default_factory=list)  # (B, n_l, D)
+    location_logits: list[Tensor] = field(default_factory=list)
+    probabilities: list[Tensor] = field(default_factory=list)
+    selected: list[Tensor] = field(default_factory=list)
+
+    def fill(self, looks_per_grid: Sequence[int]) -> None:
+        """Levels below a budget of 0, where nothing was looked at."""
+        first = self.features[0]
+        for k in looks_per_grid[len(self.selected) :]:
+            self.location_logits.append(self.location_logits[0][:0])
+            self.probabilities.append(self.probabilities[0][:0])
+            self.selected.append(self.selected[0].new_zeros((0, k)))
+        for _ in range(len(looks_per_grid) + 1 - len(self.features)):
+            self.features.append(first.new_zeros((first.shape[0], 0, first.shape[2])))
 
 
 class TNet(nn.Module):
@@ -96,8 +127,10 @@ class TNet(nn.Module):
 
     def _look(self, images: Tensor, positions: Tensor) -> LookOutput:
         location_map, vector = self.features(images)
-        feature = vector if self.positional is None else self.positional(vector, positions)
-        return LookOutput(location_map, vector, feature)
+        return LookOutput(location_map, vector, self._placed(vector, positions))
+
+    def _placed(self, vectors: Tensor, positions: Tensor) -> Tensor:
+        return vectors if self.positional is None else self.positional(vectors, positions)
 
     def _portion(self, images: Tensor) -> int:
         """How many images the backbone takes at a time, at most.
@@ -109,11 +142,35 @@ class TNet(nn.Module):
             return max(images.shape[0], 1)
         return max(PORTION // (images.shape[2] * images.shape[3]), 1)
 
-    def locate(self, looked: LookOutput) -> Tensor:
+    @property
+    def glances(self) -> bool:
+        """Whether a look can wait at its location map (`glance`): what it says is not needed to look further.
+
+        The last layers of a backbone have small maps and many weights. They run best on many looks at once,
+        so those of all levels go through them together. True of optimised copies on a CPU.
+        """
+        return self.features.stops and not self.training and not isinstance(self.location, ContextLocationModule)
+
+    def glance(self, images: Tensor, positions: Tensor) -> Glance:
+        """The first part of `look`, up to the location map."""
+        count = math.ceil(images.shape[0] / self._portion(images))
+        parts = [self.features.begin(part) for part in images.tensor_split(count)]
+        maps = [location_map for location_map, _ in parts if location_map is not None]
+        return Glance(_cat(maps) if maps else None, _cat([carried for _, carried in parts]), positions)
+
+    def complete(self, glances: Sequence[Glance]) -> Tensor:
+        """The second part: V' (N, D) of the looks of all these, in their order."""
+        carried = _cat([glance.carried for glance in glances])  # (N, …)
+        count = math.ceil(carried.shape[0] / TOGETHER)
+        vectors = _cat([self.features.finish(part) for part in carried.tensor_split(count)])
+        return self._placed(vectors, _cat([glance.positions for glance in glances]))
+
+    def locate(self, seen: LookOutput | Glance) -> Tensor:
         """Unit-length location logits (B, n * n). No gradient reaches the backbone from here."""
-        if self.location is None or looked.map is None:
+        if self.location is None or seen.map is None:
             raise TNetError("This model is a baseline without a location module: it takes no looks.")
-        return normalise_logits(self.location(looked.map.detach(), looked.vector.detach()).float())
+        vector = seen.vector.detach() if isinstance(seen, LookOutput) else None
+        return normalise_logits(self.location(seen.map.detach(), vector).float())
 
     def weights(self, features: Tensor) -> Tensor:
         """Weights of the average over all looks: V' (B, N, D) -> (B, N), rows sum to 1."""
@@ -124,7 +181,8 @@ class TNet(nn.Module):
 
     def forward(self, images: Tensor, budget: Sequence[int] | int | None = None) -> Tensor:
         """Joint logits (B, classes); see `forward_train`."""
-        return self.forward_train(images, budget).logits
+        features = torch.cat(self._looks(images, budget, None, top_k).features, dim=1)  # (B, N, D)
+        return self.classifier(self._average(features)[1])
 
     def forward_train(
         self,
@@ -139,66 +197,69 @@ class TNet(nn.Module):
         One backbone call per level, so batch norm sees each level on its own in training, as in the
         official code. `select` replaces the official top-k choice (exploration, other policies).
         """
+        return self._conclude(self._looks(images, budget, levels, select))
+
+    def _looks(self, images: Tensor, budget: Sequence[int] | int | None, levels: int | None, select: Select) -> _Looks:
         _check_batch(images)
         looks_per_grid = check_budget(self.config, budget, levels)
         batch = images.shape[0]
         level_images, positions = images, images.new_zeros((batch, 3), dtype=torch.long)
-        features: list[Tensor] = []
-        location_logits: list[Tensor] = []
-        selected: list[Tensor] = []
-        log_probs: list[Tensor] = []
-        for depth in range(len(looks_per_grid) + 1):
-            if level_images.shape[0] == 0:  # a budget of 0: nothing was chosen above
-                features.append(features[0].new_zeros((batch, 0, features[0].shape[2])))
-                if depth < len(looks_per_grid):
-                    location_logits.append(location_logits[0][:0])
-                    selected.append(selected[0].new_zeros((0, looks_per_grid[depth])))
-                    log_probs.append(log_probs[0][:0])
-                continue
-            looked = self.look(self._to_base(level_images), positions)
-            features.append(looked.feature.view(batch, -1, looked.feature.shape[1]))  # (B, n_l, D)
-            if depth == len(looks_per_grid):
+        waiting: list[Glance] = []
+        waits = self.glances and not torch.is_grad_enabled()
+        looks = _Looks()
+        for k in (*looks_per_grid, None):
+            at_base = self._to_base(level_images)
+            seen = self.glance(at_base, positions) if waits else self.look(at_base, positions)
+            if isinstance(seen, Glance):
+                waiting.append(seen)
+            else:
+                looks.features.append(seen.feature.view(batch, -1, seen.feature.shape[1]))  # (B, n_l, D)
+            if k is None:
                 break
-            unit = self.locate(looked)  # (B * n_l, n * n)
+            unit = self.locate(seen)  # (B * n_l, n * n)
             probabilities = unit.softmax(1)
-            cells = select(probabilities, looks_per_grid[depth])  # (B * n_l, k)
-            location_logits.append(unit)
-            selected.append(cells)
-            log_probs.append((probabilities.gather(1, cells) + LOG_EPSILON).log().flatten())
+            cells = select(probabilities, k)  # (B * n_l, k)
+            looks.location_logits.append(unit)
+            looks.probabilities.append(probabilities)
+            looks.selected.append(cells)
+            if k == 0:
+                break
             level_images, positions = self._descend(level_images, positions, cells)
-        return self._conclude(features, location_logits, selected, log_probs)
+        if waiting:
+            rows = self.complete(waiting).split([len(glance.positions) for glance in waiting])
+            looks.features.extend(level.view(batch, -1, level.shape[1]) for level in rows)
+        looks.fill(looks_per_grid)
+        return looks
 
-    def _conclude(
-        self,
-        features: list[Tensor],
-        location_logits: list[Tensor],
-        selected: list[Tensor],
-        log_probs: list[Tensor],
-    ) -> TrainOutput:
-        stacked = torch.cat(features, dim=1)  # (B, N, D)
+    def _average(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """V' (B, N, D) -> weights (B, N), representation (B, D)."""
+        weights = self.weights(features)
+        return weights, (weights.unsqueeze(2) * features).sum(1)
+
+    def _conclude(self, looks: _Looks) -> TrainOutput:
+        stacked = torch.cat(looks.features, dim=1)  # (B, N, D)
         batch = stacked.shape[0]
-        weights = self.weights(stacked)
-        representation = (weights.unsqueeze(2) * stacked).sum(1)  # (B, D)
+        weights, representation = self._average(stacked)
+        chosen = [p.gather(1, cells) for p, cells in zip(looks.probabilities, looks.selected, strict=True)]
+        log_probs = [(p + LOG_EPSILON).log().flatten() for p in chosen]
         sequence = stacked.new_zeros(batch)
         for level in log_probs:
             sequence = sequence + level.view(batch, -1).sum(1)
         return TrainOutput(
             logits=self.classifier(representation),
-            feature_logits=[self.classifier(level.flatten(0, 1)) for level in features],
+            feature_logits=[self.classifier(level.flatten(0, 1)) for level in looks.features],
             log_probs=log_probs,
             sequence_log_prob=sequence,
             representation=representation,
             features=stacked,
             weights=weights,
-            location_logits=location_logits,
-            selected=selected,
+            location_logits=looks.location_logits,
+            selected=looks.selected,
         )
 
     def _to_base(self, images: Tensor) -> Tensor:
         base = self.config.base_resolution
-        if images.shape[2:] == (base, base):
-            return images
-        return F.interpolate(images, (base, base), mode="bilinear", align_corners=False, antialias=False)
+        return reduced(images, base)
 
     def _descend(self, images: Tensor, positions: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         """Cut the chosen cells out of the current images: (B, 3, h, w), (B, 3), (B, k) -> next level.
@@ -222,10 +283,12 @@ class TNet(nn.Module):
 def _joined(parts: list[LookOutput]) -> LookOutput:
     maps = [part.map for part in parts if part.map is not None]
     return LookOutput(
-        torch.cat(maps) if maps else None,
-        torch.cat([part.vector for part in parts]),
-        torch.cat([part.feature for part in parts]),
+        _cat(maps) if maps else None, _cat([part.vector for part in parts]), _cat([part.feature for part in parts])
     )
+
+
+def _cat(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _check_batch(images: object) -> None:

@@ -15,24 +15,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
-from tnet_core.aggregation import NOT_FINITE, Aggregator
+from tnet_core.aggregation import Aggregator
 from tnet_core.budget import MOST_LEVELS, check_budget, extended
 from tnet_core.config import Sampling
 from tnet_core.errors import TNetError
-from tnet_core.images.sampling import Region, Sampler, to_bytes
+from tnet_core.images.sampling import Region, Sampler
 from tnet_core.images.source import ImageSource
-from tnet_core.kernels import reader_for
-from tnet_core.kernels.transfer import fetch
 from tnet_core.memory import PeakMemory
 from tnet_core.numbers import softmax, whole
 from tnet_core.policies import ranked, resolve
 from tnet_core.records import Distribution, ImageInfo, Location, Step, Timing
-from tnet_core.tnet import TNet
+from tnet_core.tnet import Glance, TNet
 from tnet_core.trace import Trace
+from tnet_core.viewing import Features, Position, Viewer
 
 _BATCH = 128  # looks per backbone call; a larger level is split to bound memory
+_NOT_YET = np.empty(0, np.float32)  # the features of a look that is not completed
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class _Target:
     parent: int | None
     index: int
     region: Region
-    position: tuple[int, int, int]  # y, x, scale of the positional encoding
+    position: Position
 
 
 @dataclass
@@ -53,11 +52,11 @@ class _Node:
     location: Location | None
     distribution: Distribution | None
     ranking: list[int]  # what the policy wants in this node's grid
-    feature: np.ndarray
-    projection: np.ndarray
     crop: np.ndarray
     pixels_read: int
     seconds: float
+    feature: np.ndarray
+    projection: np.ndarray
 
 
 class Traversal:
@@ -93,9 +92,7 @@ class Traversal:
             self.budget = check_budget(model.config, extended(model.config, budget, depth), depth)
         self._nodes: list[_Node] = []
         self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
-        self._bias = model.classifier.linear.bias.detach().float().cpu().numpy()
-        self._projector = model.classifier.linear.weight.detach()
-        self._reader = reader_for(self.sampler, self._projector)
+        self._viewer = Viewer(model, self.sampler)
 
     # Taking looks ------------------------------------------------------------------------------
 
@@ -128,9 +125,15 @@ class Traversal:
         return self._take_one(self._target(node, index))
 
     def run(self) -> Trace:
-        """Take all remaining looks, each level in one backbone call."""
-        while targets := self._pending(limit=None):
-            self._take(targets)
+        """Take all remaining looks, each level in one backbone call; the looks of all levels end together."""
+        first = len(self._nodes)
+        waiting: list[Glance] = []
+        try:
+            while targets := self._pending(limit=None):
+                for start in range(0, len(targets), _BATCH):
+                    self._process(targets[start : start + _BATCH], waiting)
+        finally:  # a policy may fail half-way: what was seen before stays
+            self._complete(first, waiting)
         return self.trace()
 
     def trace(self) -> Trace:
@@ -161,7 +164,7 @@ class Traversal:
         return Aggregator(
             np.stack([node.feature for node in self._nodes]),
             np.stack([node.projection for node in self._nodes]),
-            self._bias,
+            self._viewer.bias,
             uniform=weighting is None,
             weighting=weighting,
         )
@@ -215,7 +218,7 @@ class Traversal:
 
     def _take_one(self, target: _Target) -> Step:
         before = self._aggregator().logits(tuple(range(len(self._nodes)))) if self._nodes else None
-        self._take([target])
+        self._process([target])
         node, aggregator, rows = self._nodes[-1], self._aggregator(), tuple(range(len(self._nodes)))
         logits = aggregator.logits(rows)
         return Step(
@@ -229,43 +232,57 @@ class Traversal:
             seconds=node.seconds,
         )
 
-    def _take(self, targets: list[_Target]) -> None:
-        for start in range(0, len(targets), _BATCH):
-            self._process(targets[start : start + _BATCH])
-
-    def _process(self, targets: list[_Target]) -> None:
+    def _process(self, targets: list[_Target], waiting: list[Glance] | None = None) -> None:
+        """Append what is seen of the targets; with `waiting`, features may be left to `_complete`."""
         began = time.perf_counter()
-        views = self._reader.read([target.region for target in targets], [target.position for target in targets])
-        opens_grids = self._opens_grids(targets)
-        with torch.inference_mode(), torch.autocast("cuda", enabled=self.model.device.type == "cuda"):
-            looked = self.model.look(views.images, views.positions)
-            unit = self.model.locate(looked) if opens_grids else None  # (B, n * n)
-        with torch.inference_mode():
-            feature = looked.feature.float()
-            wanted = [feature, feature @ self._projector.float().T]  # (B, D), (B, classes)
-            wanted += [] if unit is None else [unit]
-            wanted += [] if views.values else [views.as_bytes()]
-            features, projections, *rest = fetch(wanted)  # the one place of a level where the CPU waits
-        scores = None if unit is None else rest[0]
-        seen = None if views.values else rest[-1]
-        produced = [features, projections, self._bias] + ([] if scores is None else [scores])
-        if not all(np.isfinite(values).all() for values in produced):
-            raise TNetError(NOT_FINITE)
+        viewed = self._viewer.view(
+            [target.region for target in targets],
+            [target.position for target in targets],
+            grids=self._opens_grids(targets),
+            wait=waiting is not None,
+        )
         seconds = (time.perf_counter() - began) / len(targets)
+        nodes = []
         for i, target in enumerate(targets):
             location = self._locate(target)
-            path = () if location is None else location.path
-            level = 1 if location is None else location.level
             grid = None
-            if scores is not None:
-                grid = _distribution(level, len(self._nodes) - 1, path, scores[i], self.config.grid)
+            if viewed.scores is not None:
+                level, path = (1, ()) if location is None else (location.level, location.path)
+                position = len(self._nodes) + i - 1
+                grid = _distribution(level, position, path, viewed.scores[i], self.config.grid)
             ranking = [] if grid is None else ranked(self._policy, self.policy_name, grid)
+            feature = projection = _NOT_YET
+            if isinstance(viewed.features, Features):
+                feature, projection = viewed.features.vectors[i], viewed.features.projections[i]
+            crop, cost = viewed.crops[i], viewed.pixels_read[i]
+            nodes.append(_Node(target, location, grid, ranking, crop, cost, seconds, feature, projection))
+        self._append(nodes)
+        if waiting is not None and isinstance(viewed.features, Glance):
+            waiting.append(viewed.features)
+
+    def _append(self, nodes: list[_Node]) -> None:
+        for node in nodes:
             self._children[len(self._nodes)] = []
-            if target.parent is not None:
-                self._children[target.parent].append(target.index)
-            crop = to_bytes(views.values[i]) if seen is None else seen[i]
-            cost = views.pixels_read[i]
-            self._nodes.append(_Node(target, location, grid, ranking, features[i], projections[i], crop, cost, seconds))
+            if node.target.parent is not None:
+                self._children[node.target.parent].append(node.target.index)
+            self._nodes.append(node)
+
+    def _complete(self, first: int, waiting: list[Glance]) -> None:
+        """Features of the nodes from `first` on, if they wait for them; without them no node stays."""
+        if not waiting:
+            return
+        began = time.perf_counter()
+        nodes = self._nodes[first:]
+        try:
+            features = self._viewer.complete(waiting)
+        except BaseException:
+            kept, self._nodes, self._children = self._nodes[:first], [], {}
+            self._append(kept)
+            raise
+        seconds = (time.perf_counter() - began) / len(nodes)
+        for node, vector, projection in zip(nodes, features.vectors, features.projections, strict=True):
+            node.feature, node.projection = vector, projection
+            node.seconds += seconds
 
     def _opens_grids(self, targets: list[_Target]) -> bool:
         parent = targets[0].parent

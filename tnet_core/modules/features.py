@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import islice
@@ -22,6 +23,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modules.bagnet import BagNet77
 from tnet_core.modules.location_map import LocationMap, choose_location_map
 from tnet_core.modules.receptive_field import Survey, flat_tensors, survey
+from tnet_core.program import Program
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
@@ -60,21 +62,46 @@ class FeatureExtractionModule(nn.Module):
         self.normalise = config.mean != (0.5,) * 3 or config.std != (0.5,) * 3
         self.register_buffer("mean", torch.tensor(config.mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(config.std).view(1, 3, 1, 1), persistent=False)
+        self.program: Program | None = None  # of an optimised copy: what `body` does, as a list of calls
 
     def forward(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
         """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, V (B, D)."""
+        location_map, carried = self.begin(images)
+        return location_map, self.finish(carried)
+
+    @property
+    def stops(self) -> bool:
+        """Whether `begin` ends at the location map; else it runs the whole backbone."""
+        return self.program is not None and self.program.stops
+
+    def begin(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
+        """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, and what `finish` takes (B, …)."""
         if self.normalise:
             images = ((images + 1) / 2 - self.mean) / self.std
+        if self.program is not None:
+            location_map, carried = self.program.begin(images)
+        else:
+            with self.tapped() as maps:
+                carried = self.body(images)  # (B, D)
+            location_map = maps[0] if maps else None
+        if location_map is None:
+            return None, carried
+        return location_map.index_select(2, self.rows).index_select(3, self.rows), carried  # (B, c, n, n)
+
+    def finish(self, carried: Tensor) -> Tensor:
+        """The rest of the backbone: V (B, D). Rows do not depend on each other, so several batches may be joined."""
+        vector = carried if self.program is None else self.program.finish(carried)
+        return self.dropout(vector)
+
+    @contextmanager
+    def tapped(self) -> Iterator[list[Tensor]]:
+        """The location map of each run of `body` inside, as the backbone has it."""
         collected: list[Tensor] = []
         token = _tapped.set(collected)
         try:
-            vector = self.body(images)  # (B, D)
+            yield collected
         finally:
             _tapped.reset(token)
-        if self.tap is None:
-            return None, self.dropout(vector)
-        sliced = collected[0].index_select(2, self.rows).index_select(3, self.rows)  # (B, c, n, n)
-        return sliced, self.dropout(vector)
 
 
 def location_map(config: TNetConfig) -> LocationMap:

@@ -39,8 +39,8 @@ class LocationModule(nn.Module):
         self.final = nn.Conv2d(channels + 2, channels, 1)
         self.output = nn.Conv2d(channels, 1, 1)
 
-    def forward(self, features: Tensor, vector: Tensor) -> Tensor:
-        """F (B, c, n, n), V (B, D) -> raw logits (B, n * n), row-major."""
+    def forward(self, features: Tensor, vector: Tensor | None) -> Tensor:
+        """F (B, c, n, n) -> raw logits (B, n * n), row-major. V (B, D) is the other variant's."""
         x = F.silu(self.init(features))
         gate = self.se_2(F.silu(self.se_1(x.mean((2, 3), keepdim=True)))).sigmoid()  # (B, c, 1, 1)
         x = x * gate

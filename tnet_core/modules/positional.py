@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,12 +15,16 @@ def positional_encoding(positions: Tensor, length: int) -> Tensor:
     K = length // 6 frequencies 100^(-t / (K - 1)); sine and cosine of y, x and scale, then zeros.
     The paper counts one frequency more and puts x first; this is what the official code does.
     """
-    count = length // 6
-    steps = torch.arange(count, device=positions.device, dtype=torch.float32)
-    frequencies = 100.0 ** (-steps / max(count - 1, 1))  # (K,)
-    angles = positions.to(torch.float32).unsqueeze(2) * frequencies  # (B, 3, K)
+    angles = positions.to(torch.float32).unsqueeze(2) * _frequencies(length // 6, positions.device)  # (B, 3, K)
     waves = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)  # (B, 6K): sin y, cos y, sin x, …
     return F.pad(waves, (0, length - waves.shape[1]))
+
+
+@lru_cache(maxsize=16)
+def _frequencies(count: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # what is kept must do for learning too
+        steps = torch.arange(count, device=device, dtype=torch.float32)
+        return 100.0 ** (-steps / max(count - 1, 1))  # (K,)
 
 
 class PositionalEncodingModule(nn.Module):
