@@ -13,8 +13,8 @@ from tnet_core.checkpoints import load, save
 from tnet_core.config import TNetConfig
 from tnet_core.cost import count_parameters, flops
 from tnet_core.errors import TNetError
-from tnet_core.fusing import optimised
 from tnet_core.images import ImageSource
+from tnet_core.optimise.optimised import optimised
 from tnet_core.presets import preset, presets
 from tnet_core.records import Contributions, Cost, Distribution, Location, Step
 from tnet_core.tnet import TNet, TrainOutput

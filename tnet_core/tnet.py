@@ -25,7 +25,7 @@ from tnet_core.modules.location import LOG_EPSILON, ContextLocationModule, Locat
 from tnet_core.modules.positional import PositionalEncodingModule
 from tnet_core.modules.weighting import FeatureWeightingModule
 
-PORTION = 6 * 224 * 224  # pixels that a CPU's backbone takes at a time
+PORTION = 4 * 224 * 224  # pixels that a CPU's backbone takes at a time
 TOGETHER = 12  # looks that its part behind the location map takes at a time
 Select = Callable[[Tensor, int], Tensor]  # probabilities (B, n * n), k -> distinct cells (B, k)
 

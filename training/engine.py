@@ -18,7 +18,7 @@ from accelerate.utils import DataLoaderConfiguration
 import tnet_core as tn
 from tnet_core.checkpoints.files import reason
 from tnet_core.errors import TNetError
-from tnet_core.folding import fold_frozen
+from tnet_core.optimise.folding import fold_frozen
 from tnet_core.tnet import TNet
 from training.data import check_classes, open_split
 from training.data.sample import ImageDataset

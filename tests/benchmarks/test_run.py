@@ -25,13 +25,15 @@ def one_thread() -> Iterator[None]:
 def test_three_levels_beat_the_whole_image_and_optimised_copies_the_plain_model() -> None:
     found = alternatives.against(alternatives.PAIRS[1], 1, rounds=3)
     assert found.looks == 4
-    assert found.times_plain > 1.5 and found.times > 1.5 and found.times_apart > 1.5  # goal: 3
+    assert found.times > 2  # goal: 3
+    assert found.times_plain > 1.5 and found.times_fast > 1.5 and found.times_apart > 1.5
     assert found.fast["tnet"] < 1.1 * found.plain["tnet"]
 
 
 def test_a_batch_is_worth_more_to_looks_than_to_the_whole_image() -> None:
     found = alternatives.against(alternatives.PAIRS[0], 8, rounds=1)
-    assert found.times > 1.1  # goal: 2.5
+    assert found.times > 1.5  # goal: 2.5
+    assert found.times_fast > 1.1
 
 
 def test_one_evaluation_gives_the_whole_curve() -> None:

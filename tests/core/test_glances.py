@@ -13,8 +13,8 @@ import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
 from tnet_core import tnet
-from tnet_core.fusing import optimised
 from tnet_core.images.reducing import reduced
+from tnet_core.optimise.optimised import optimised
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,10 @@ from torch import nn
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_folding import lived as with_odd_norms
-from tnet_core import fusing, tnet
-from tnet_core.fusing import Fused, optimised
+from tnet_core import tnet
+from tnet_core.optimise import optimised as optimising
+from tnet_core.optimise.fusing import Fused
+from tnet_core.optimise.optimised import optimised
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -99,7 +101,7 @@ def test_a_copy_can_be_copied_and_sent_to_another_process() -> None:
 
 
 def test_without_one_dnn_batch_norms_are_folded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusing, "one_dnn_runs", lambda: False)
+    monkeypatch.setattr(optimising, "one_dnn_runs", lambda: False)
     model = lived(config_of("tf_efficientnet_lite0", 64))
     made = optimised(model)
     assert not fused(made)

@@ -23,7 +23,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modules.bagnet import BagNet77
 from tnet_core.modules.location_map import LocationMap, choose_location_map
 from tnet_core.modules.receptive_field import Survey, flat_tensors, survey
-from tnet_core.program import Program
+from tnet_core.optimise.program import Program
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)

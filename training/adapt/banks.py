@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from tnet_core.folding import folded
+from tnet_core.optimise.folding import folded
 from tnet_core.tnet import TNet
 from training.adapt.full_image import stream
 from training.adapt.photographs import Photographs

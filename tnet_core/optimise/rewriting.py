@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tnet_core.fused import Fused
-from tnet_core.program import Recording, Slot
+from tnet_core.optimise.fusing import Fused
+from tnet_core.optimise.program import Recording, Slot
 
 _SUMS = {operator.add, operator.iadd, torch.add, Tensor.add, Tensor.add_, Tensor.__add__, Tensor.__iadd__}
 _PRODUCTS = {operator.mul, torch.mul, Tensor.mul, Tensor.__mul__}

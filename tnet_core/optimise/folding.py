@@ -1,6 +1,6 @@
 """Batch norms that do not learn, folded into the convolutions before them: the same numbers in less time.
 
-`folded(model)` is an evaluation copy; `tnet_core.fusing` goes on from there. `fold_frozen(module)` speeds up
+`folded(model)` is an evaluation copy; `optimised` goes on from there. `fold_frozen(module)` speeds up
 the frozen part of a model that is being trained and leaves its parameters, names and `state_dict` alone.
 Which batch norm follows which convolution is found by running the module once, so it works for any backbone.
 """

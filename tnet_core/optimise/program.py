@@ -2,7 +2,7 @@
 
 A timm model is modules inside modules; what they call in the end is always the same. `recorded` runs the model
 once and writes that down: leaf modules, and functions between them. Written down, it can be changed
-(`tnet_core.rewriting`), skips the modules' own bookkeeping, and can be stopped half-way: where to look next is known
+(`rewriting`), skips the modules' own bookkeeping, and can be stopped half-way: where to look next is known
 from the location map, so the rest of the backbone may wait and then take the looks of all levels at once.
 """
 

@@ -1,9 +1,9 @@
 """`optimised(model)`: a copy that looks faster and says the same.
 
 On the CPU a backbone spends its time on convolutions, on reading and writing what is between them, and on getting
-from one to the next. Here batch norms are folded (`tnet_core.folding`), activations and sums run inside the
-convolution before them (`tnet_core.fused`), and the backbone becomes a flat list of calls that can be stopped at the
-location map (`tnet_core.program`). On CUDA batch norms are folded, and graphs are there on request.
+from one to the next. Here batch norms are folded (`folding`), activations and sums run inside the
+convolution before them (`fusing`), and the backbone becomes a flat list of calls that can be stopped at the
+location map (`program`). On CUDA batch norms are folded, and graphs are there on request.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from timm.layers import BatchNormAct2d
 from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
-from tnet_core.folding import Joined, example_of, find_pairs, folded
-from tnet_core.fused import INSIDE, Fused, one_dnn_runs
 from tnet_core.kernels.graphs import graphed
-from tnet_core.program import NotFlatError, Program, recorded
-from tnet_core.rewriting import rewritten
+from tnet_core.optimise.folding import Joined, example_of, find_pairs, folded
+from tnet_core.optimise.fusing import INSIDE, Fused, one_dnn_runs
+from tnet_core.optimise.program import NotFlatError, Program, recorded
+from tnet_core.optimise.rewriting import rewritten
 from tnet_core.tnet import TNet
 
 

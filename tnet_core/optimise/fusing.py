@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tnet_core.folding import Joined
+from tnet_core.optimise.folding import Joined
 
 # What oneDNN computes inside a convolution, and the numbers that it wants to know.
 INSIDE: dict[type[nn.Module], tuple[str, list[float]]] = {
