@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,18 @@ def test_an_optimised_copy_says_the_same(backbone: str, base: int) -> None:
     assert depends > 0.02
     torch.testing.assert_close(found.feature, expected.feature, rtol=0, atol=0.01 * depends)
     torch.testing.assert_close(grids[1], grids[0], rtol=0, atol=1e-3)
+
+
+def test_the_location_module_reads_what_it_learned_to_read() -> None:
+    """VGG's map is the output of a convolution before its batch norm: that one must not be folded."""
+    config = replace(config_of("vgg11_bn", 64), location_block="features.22", location_rows=(0, 1, 2))
+    model = lived(config)
+    assert model.features.tap is not None and isinstance(model.features.body.get_submodule("features.22"), nn.Conv2d)
+    images = torch.randn(2, 3, 128, 128)
+    with torch.inference_mode():
+        expected, found = model.forward_train(images, 3), optimised(model).forward_train(images, 3)
+    torch.testing.assert_close(found.location_logits[0], expected.location_logits[0], rtol=0, atol=1e-3)
+    torch.testing.assert_close(found.logits, expected.logits, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["tnet-lite0-cub", "tnet-needles"])

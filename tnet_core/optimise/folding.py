@@ -26,9 +26,13 @@ Pair = tuple[nn.Conv2d, nn.BatchNorm2d]
 
 def folded(model: TNet) -> TNet:
     """A copy in evaluation mode whose backbone has its batch norms folded; the model stays as it is."""
+    return folded_with_pairs(model)[0]
+
+
+def folded_with_pairs(model: TNet) -> tuple[TNet, list[Pair]]:
+    """The same, and what was folded into what."""
     made = copy.deepcopy(model).eval().requires_grad_(False)
-    _fold(made.features.body, example_of(made), lambda _: True)
-    return made
+    return made, _fold(made, lambda _: True)
 
 
 def fold_frozen(model: TNet) -> int:
@@ -37,7 +41,7 @@ def fold_frozen(model: TNet) -> int:
     Call it on a model in training mode with its frozen parts in evaluation mode. Only the way
     forward changes: weights stay where they are, so what is saved is what was loaded.
     """
-    return _fold(model.features.body, example_of(model), _is_frozen)
+    return len(_fold(model, _is_frozen))
 
 
 def _is_frozen(pair: Pair) -> bool:
@@ -49,22 +53,21 @@ def example_of(model: TNet) -> Tensor:
     return torch.linspace(-1, 1, 3 * side * side, device=model.device).view(1, 3, side, side)
 
 
-def _fold(body: nn.Module, example: Tensor, wanted: Callable[[Pair], bool]) -> int:
-    count = 0
-    for pair, size in find_pairs(body, example).items():
-        if wanted(pair):
-            join(*pair, size)
-            count += 1
-    return count
+def _fold(model: TNet, wanted: Callable[[Pair], bool]) -> list[Pair]:
+    pairs = {pair: size for pair, size in find_pairs(model).items() if wanted(pair)}
+    for pair, size in pairs.items():
+        join(*pair, size)
+    return list(pairs)
 
 
 @torch.no_grad()
-def find_pairs(body: nn.Module, example: Tensor) -> dict[Pair, torch.Size]:
-    """Convolutions whose output goes into a batch norm that keeps fixed statistics, and their inputs' size.
+def find_pairs(model: TNet) -> dict[Pair, torch.Size]:
+    """Convolutions of the backbone that feed a batch norm with fixed statistics, and their inputs' size.
 
-    A module that runs more than once is left out. The module itself is run in evaluation mode on
-    `example` (1, 3, b, b) and gets back the modes it had.
+    A module that runs more than once is left out, and so is a convolution whose own output the location module
+    reads. The backbone is run in evaluation mode and gets back the modes it had.
     """
+    body = model.features.body
     made_by: dict[
         int, tuple[Tensor, nn.Conv2d]
     ] = {}  # id of an output -> the output, kept so that its id stays its own
@@ -93,14 +96,17 @@ def find_pairs(body: nn.Module, example: Tensor) -> dict[Pair, torch.Size]:
             handles.append(module.register_forward_pre_hook(before_norm))
     try:
         body.eval()
-        body(example)
+        with model.features.tapped() as maps:
+            body(example_of(model))
     finally:
         for handle in handles:
             handle.remove()
         for module, mode in modes.items():
             module.training = mode
     convs = list(found.values())
-    return {(c, n): sizes[c] for n, c in found.items() if runs[c] == runs[n] == 1 and convs.count(c) == 1}
+    read = [made_by[id(tensor)][1] for tensor in maps if id(tensor) in made_by]
+    once = {norm: conv for norm, conv in found.items() if runs[conv] == runs[norm] == 1 and convs.count(conv) == 1}
+    return {(conv, norm): sizes[conv] for norm, conv in once.items() if conv not in read}
 
 
 def join(conv: nn.Conv2d, norm: nn.BatchNorm2d, size: torch.Size) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
 from tnet_core.kernels.graphs import graphed
-from tnet_core.optimise.folding import Joined, example_of, find_pairs, folded
+from tnet_core.optimise.folding import Joined, example_of, folded_with_pairs
 from tnet_core.optimise.fusing import INSIDE, Fused, one_dnn_runs
 from tnet_core.optimise.program import NotFlatError, Program, recorded
 from tnet_core.optimise.rewriting import rewritten
@@ -29,13 +29,12 @@ def optimised(model: TNet, *, graphs: bool = False) -> TNet:
     """
     if model.training:
         raise TNetError("The model is in training mode; call model.eval() before making an optimised copy of it.")
-    made = folded(model)
+    made, pairs = folded_with_pairs(model)
     if graphs:
         return graphed(made)
     if model.device.type == "cpu" and one_dnn_runs() and model.classifier.linear.weight.dtype == torch.float32:
-        for conv, norm in find_pairs(made.features.body, example_of(made)):
-            if isinstance(conv.forward, Joined):
-                _put_inside(conv, norm)
+        for pair in pairs:
+            _put_inside(*pair)
         made.features.program = _flat(made)
     return made
 
@@ -75,7 +74,8 @@ def _agrees(model: TNet, program: Program) -> bool:
     with model.features.tapped() as maps:
         vector = model.features.body(images)
     found_map, carried = program.begin(images)
-    pairs = [(vector, program.finish(carried))] + ([] if found_map is None else [(maps[0], found_map)])
+    pairs = [] if found_map is None else [(maps[0], found_map.clone())]  # as it is when it is read
+    pairs.append((vector, program.finish(carried)))
     return all(
         a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-4 * float(a.abs().max())) for a, b in pairs
     )
