@@ -28,7 +28,7 @@ from tnet_core.kernels.transfer import fetch
 from tnet_core.memory import PeakMemory
 from tnet_core.numbers import softmax, whole
 from tnet_core.policies import ranked, resolve
-from tnet_core.records import Distribution, ImageInfo, Location, Step, Timing
+from tnet_core.records import Distribution, Location, Step, Timing
 from tnet_core.tnet import TNet
 from tnet_core.trace import Trace
 
@@ -144,7 +144,7 @@ class Traversal:
             config=self.config,
             source=model.source,
             class_names=model.class_names,
-            image=ImageInfo(self.source.sha256, self.source.hashed, self.source.width, self.source.height),
+            image=self.source.info(),
             sampling=self.sampler.mode,
             policy=self.policy_name,
             budget=self.budget,
