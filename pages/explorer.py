@@ -12,6 +12,7 @@ from typing import Any
 
 import tnet_core as tn
 from pages.accelerator import in_one_thread, on_accelerator
+from pages.allocator import give_back
 from pages.link import Cell, planned
 from pages.open_files import OpenFiles
 from tnet_core.checkpoints import CheckpointCard, card_of
@@ -27,7 +28,7 @@ from viz.names import labelled
 from viz.stage import Plate, scene_payload, steer_payload
 
 MOST_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles
-MANY_PIXELS = 30_000_000  # reading them takes long enough to say so
+MANY_PIXELS = 30_000_000  # reading them takes long enough to say so, and much memory for a moment
 MOST_LOOKS = 80  # on one page, those added by hand included
 LEFT_ALONE = "This page was left alone for too long: reload it to go on."
 
@@ -194,12 +195,15 @@ class Explorer:
 
     def _traversed(self, session: Session, plan: tuple[int, ...] = (), tell: Tell | None = None) -> tuple[Session, str]:
         source, plate = self.picture(session.spec, session.where)
-        if tell is not None and source.width * source.height > MANY_PIXELS:
+        many = source.width * source.height > MANY_PIXELS
+        if tell is not None and many:
             tell(f"Reading {source.width} × {source.height} pixels")
         trace = self.looks(session.spec, source, added=session.added)
         scene = next(self._scenes)
         about = self.about(session.spec)
         sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene, about)
+        if many:
+            give_back()
         earlier = (*session.earlier, session.scene)[-MOST_LOOKS:] if session.scene else ()
         return replace(session, trace=replace(trace, seen=None), scene=scene, earlier=earlier), sent
 

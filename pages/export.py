@@ -1,4 +1,4 @@
-"""Files that only the server can make: the trace of what is on the page, and the picture's own file."""
+"""What only the server can make: the trace of what is on the page, the picture's own file and its hash."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def file_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str
     session.check(wanted.get("scene"))
     if wanted.get("what") == "trace":
         return {"kind": "file", "text": session.trace.to_json()}
+    if wanted.get("what") == "sha256":  # of a large file: a report names it, the page itself does not need it
+        return {"kind": "file", "text": session.trace.image.sha256}
     if wanted.get("what") == "original":
         return original(_place(explorer, session))
     raise tn.TNetError("There is no such file to take.")

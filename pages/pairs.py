@@ -132,12 +132,12 @@ class Pairs:
 
     def _learned(self, session: Session, spec: str, view: View, tell: Tell) -> tn.Trace:
         trace, source = session.trace, view.source
-        if spec == session.spec and (source.sha256, source.hashed) == (trace.image.sha256, trace.image.hashed):
+        if spec == session.spec and source.info() == trace.image:
             return compare.retaken(trace, trace.select(budget=trace.budget), "learned") if session.added else trace
         return self._traversed(spec, view, "learned", tell)
 
     def _traversed(self, spec: str, view: View, policy: str, tell: Tell) -> tn.Trace:
-        key = (spec, view.source.hashed, view.source.sha256, policy)
+        key = (spec, view.source.identity, policy)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)

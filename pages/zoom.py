@@ -38,7 +38,7 @@ def part_of(explorer: Explorer, session: Session | None, asked: Any) -> dict[str
     image = session.trace.image
     x0, y0, x1, y1 = checked(wanted.get("box"), image.width, image.height)  # before anything is opened
     source, _ = explorer.picture(session.spec, session.where)
-    if source.sha256 != image.sha256:
+    if source.info() != image:
         raise tn.TNetError("The file of this picture has changed since it was opened: open it again.")
     pixels = source.gather(np.arange(y0, y1), np.arange(x0, x1))
     return {"kind": "part", "box": [x0, y0, x1, y1], "image": lossless_uri(pixels)}

@@ -58,16 +58,6 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class ImageInfo:
-    """Which image it was; never its pixels."""
-
-    sha256: str
-    hashed: str  # what the hash is of: "file" or "pixels"
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
 class Timing:
     """Wall time of the run and the process's peak memory during it."""
 

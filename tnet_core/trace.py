@@ -27,10 +27,11 @@ from tnet_core.config import Sampling, TNetConfig
 from tnet_core.cost import looks_cost
 from tnet_core.errors import TNetError
 from tnet_core.geometry import union_area
+from tnet_core.images.info import ImageInfo
 from tnet_core.images.sampling import Frame, Region, Sampler, to_bytes
 from tnet_core.images.source import ImageSource
 from tnet_core.numbers import entries, softmax, whole
-from tnet_core.records import Box, Contributions, Cost, Distribution, ImageInfo, Location, Timing
+from tnet_core.records import Box, Contributions, Cost, Distribution, Location, Timing
 
 if TYPE_CHECKING:
     from tnet_core.tnet import TNet

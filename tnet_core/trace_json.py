@@ -23,8 +23,9 @@ from tnet_core.aggregation import Aggregator
 from tnet_core.budget import check_budget
 from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.images.info import ImageInfo
 from tnet_core.numbers import whole
-from tnet_core.records import Distribution, ImageInfo, Location, Timing
+from tnet_core.records import Distribution, Location, Timing
 from tnet_core.trace import Trace
 
 SCHEMA = "tnet-trace"

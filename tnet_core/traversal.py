@@ -25,7 +25,7 @@ from tnet_core.images.source import ImageSource
 from tnet_core.memory import PeakMemory
 from tnet_core.numbers import softmax, whole
 from tnet_core.policies import ranked, resolve
-from tnet_core.records import Distribution, ImageInfo, Location, Step, Timing
+from tnet_core.records import Distribution, Location, Step, Timing
 from tnet_core.tnet import Glance, TNet
 from tnet_core.trace import Trace
 from tnet_core.viewing import Features, Position, Viewer
@@ -147,7 +147,7 @@ class Traversal:
             config=self.config,
             source=model.source,
             class_names=model.class_names,
-            image=ImageInfo(self.source.sha256, self.source.hashed, self.source.width, self.source.height),
+            image=self.source.info(),
             sampling=self.sampler.mode,
             policy=self.policy_name,
             budget=self.budget,

@@ -1,9 +1,10 @@
 """How long a large picture takes on the page: from choosing its file to its looks, and from a look to its pixels.
 
-Usage: python -m tools.large_pictures [--side 16384] [--folder FOLDER]
+Usage: python -m tools.large_pictures [--side 16384] [--rounds 1] [--folder FOLDER]
 
 Writes generated pictures (a pyramidal TIFF, a tiled one, a JPEG), starts the app on a free port, opens each by its path
 and as an upload in headless Chromium, and zooms into its first look. Whatever else the machine does adds to the times.
+After each, the memory of the app's process: what it has written itself, and pages of files that are mapped into it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from playwright.sync_api import Page
 from benchmarks.pictures import planned, written
 from tnet_core.command import finished
 from tools.screenshots import app, browser, visit
+from tools.server_memory import listener, shares
 
 KINDS = ["pyramid", "tiled", "jpeg"]
-ROW = "{:<8} {:<7} {:>6} {:>9} {:>8} {:>7}"
+ROW = "{:<8} {:<7} {:>6} {:>9} {:>8} {:>7} {:>8} {:>10}"
 
 
 def opened(page: Page, address: str, file: Path, how: str, side: int) -> tuple[float, float | None, float]:
@@ -46,25 +48,36 @@ def opened(page: Page, address: str, file: Path, how: str, side: int) -> tuple[f
     return shown, told, time.perf_counter() - clicked
 
 
-def measured(folder: Path, side: int) -> Iterator[str]:
-    yield ROW.format("file", "by", "MB", "shown s", "told s", "zoom s")
+def measured(folder: Path, side: int, rounds: int) -> Iterator[str]:
+    yield ROW.format("file", "by", "MB", "shown s", "told s", "zoom s", "own MB", "mapped MB")
     with app() as address, browser() as page:
-        for kind, length in planned(KINDS, [side]):
+        process = listener(address)
+        assert process is not None
+        visit(page, address, "light")
+        yield ROW.format("none", "", "", "", "", "", *_memory(process))
+        for number, (kind, length) in enumerate(list(planned(KINDS, [side])) * rounds):
             picture = written(folder, kind, length)
             for how in ("path", "upload"):
                 # Another file each time: nothing is known about it yet.
                 copy = Path(shutil.copy(picture, folder / f"{how}-{os.getpid()}{picture.suffix}"))
                 with copy.open("ab") as file:
-                    file.write(how.encode())  # behind its end, where no reader looks
+                    file.write(f"{how} {number}".encode())  # behind its end, where no reader looks
                 shown, told, zoom = opened(page, address, copy, how, length)
                 copy.unlink()
                 said = "" if told is None else f"{told:.1f}"
-                yield ROW.format(kind, how, f"{picture.stat().st_size / 1e6:.0f}", f"{shown:.1f}", said, f"{zoom:.1f}")
+                times = f"{shown:.1f}", said, f"{zoom:.1f}"
+                yield ROW.format(kind, how, f"{picture.stat().st_size / 1e6:.0f}", *times, *_memory(process))
+
+
+def _memory(process: int) -> tuple[str, str]:
+    held = shares(process)
+    return f"{held.own / 1e6:.0f}", f"{held.mapped / 1e6:.0f}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure large pictures on the page.")
     parser.add_argument("--side", type=int, default=16384, help="pixels (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each is opened, as another file every time")
     parser.add_argument("--folder", type=Path, help="where the pictures are kept (default: a temporary one)")
     given = parser.parse_args()
 
@@ -72,7 +85,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as temporary:
             folder = given.folder or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            for line in measured(folder, given.side):
+            for line in measured(folder, given.side, given.rounds):
                 print(line, flush=True)
 
     return finished(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
@@ -47,13 +48,31 @@ class MemoryWatch:
         return last - middle <= max(SETTLED * middle, SETTLED_BYTES)
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Bytes in memory by where they come from."""
+
+    own: int  # what the process has written: RssAnon of /proc/PID/status
+    mapped: int  # pages of files, libraries above all, which the system can drop and read again: RssFile
+
+    @property
+    def total(self) -> int:
+        return self.own + self.mapped
+
+
+def shares(process: int) -> Shares:
+    """Of a process; 0 once it has ended."""
+    try:
+        pages, mapped = map(int, Path(f"/proc/{process}/statm").read_text().split()[1:3])
+    except OSError:
+        return Shares(0, 0)
+    size = os.sysconf("SC_PAGESIZE")
+    return Shares((pages - mapped) * size, mapped * size)
+
+
 def resident(process: int) -> int:
     """Bytes in memory; 0 once the process has ended."""
-    try:
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGESIZE")
+    return shares(process).total
 
 
 def listener(address: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 import tnet_core as tn
 from app import LARGEST_LOCAL, LARGEST_UPLOAD
 from tests.browser.reading import assert_shows, beyond, contrasts
+from tests.browser.test_export import taken
 from tests.support.large_files import scene, tiff
 from tests.support.stage_page import scene as sent
 from tests.support.stage_page import staged
@@ -178,6 +180,17 @@ def test_an_upload_is_read_in_parts_too_and_may_be_large(visit: Visit, server: s
     expect(page.locator("figcaption")).to_contain_text("3000 × 2400 px")
     page.locator(".tn-look [data-zoom='1']").click()
     assert_native(page, tn.ImageSource.open(large))
+
+
+def test_a_report_names_the_hash_of_a_large_file(visit: Visit, tmp_path: Path) -> None:
+    file = tiff(tmp_path / "unhashed.tif", scene(*SIDE, 7), tile=256, pyramid=True)
+    page = visit()
+    name_file(page, str(file))
+    expect(page.locator("figcaption")).to_have_text("unhashed.tif, 3000 × 2400 px")
+    known = hashlib.sha256(file.read_bytes()).hexdigest()
+    for _ in range(2):
+        text = taken(page, "report")[1].decode("utf-8")
+        assert f"<dt>sha256 of its file</dt><dd>{known}</dd>" in text and f'"sha256":"{known}"' in text
 
 
 def test_where_no_server_can_be_asked_there_is_no_zoom(

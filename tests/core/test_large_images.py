@@ -17,7 +17,7 @@ import tnet_core as tn
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import TINY, tiny
 from tnet_core.__main__ import main
-from tnet_core.images import file_hash, large, pyramid, raw_level, scratch, vips
+from tnet_core.images import large, pyramid, raw_level, scratch, vips
 from tnet_core.images.decode import decode_bytes
 from tnet_core.images.large import LargeSource
 from tnet_core.images.layouts import VipsLevel
@@ -189,7 +189,7 @@ def test_temporary_levels_are_built_once_bounded_and_removed(
     before = first.resized(box, (20, 20))
     assert counted.pixels == HEIGHT * WIDTH
     tn.ImageSource.open(paths[0]).resized(box, (20, 20))
-    assert counted.pixels == HEIGHT * WIDTH  # kept by the picture's hash
+    assert counted.pixels == HEIGHT * WIDTH  # kept by the picture's file
     size = sum(w * h * 3 for w, h, _ in raw_level.planned(WIDTH, HEIGHT, 1, first=False))
     assert shelf._root is not None and sum(f.stat().st_size for f in shelf._root.rglob("*.rgb")) == size
     monkeypatch.setattr(scratch, "MOST_BYTES", 2 * size - 1)
@@ -228,18 +228,11 @@ def test_cuts_too_large_for_memory_are_averaged_line_by_line(
         assert difference.max() <= 1 and difference.mean() < 0.01
 
 
-def test_small_files_stay_in_memory_and_a_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_files_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = FILES["pyramid.tif"](tmp_path / "a.tif")
     assert isinstance(tn.ImageSource.open(path), ArraySource)
     monkeypatch.setattr(large, "TILED_ABOVE", 0)
-    source = tn.ImageSource.open(path)
-    assert source.sha256 == tn.ImageSource.open(path.read_bytes()).sha256 and source.hashed == "file"
-    monkeypatch.setattr(file_hash.hashlib, "file_digest", None)  # would fail if it were called
-    assert tn.ImageSource.open(path).sha256 == source.sha256
-    monkeypatch.undo()
-    monkeypatch.setattr(large, "TILED_ABOVE", 0)
-    tiff(path, scene(HEIGHT, WIDTH, 9))
-    assert tn.ImageSource.open(path).sha256 != source.sha256
+    assert isinstance(tn.ImageSource.open(path), LargeSource)
 
 
 def test_a_source_can_be_sent_to_another_process(tmp_path: Path, as_large: None) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,17 @@ from PIL import Image
 import tnet_core as tn
 from pages import explorer as explorers
 from pages.explorer import Explorer, Session
+from pages.export import file_of
+from pages.pairs import Pairs
 from pages.zoom import LARGEST, part_of
 from tests.core.test_large_images import Counted
+from tests.support.hashing import Hashing, hashing
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
 
-__all__ = ["as_large"]
+__all__ = ["as_large", "hashing"]
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +180,22 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
     explorer.looks(explorer.landing, tn.ImageSource.open(path))
     [(before, while_looking)] = during
     assert before > 0 and while_looking == 0
+
+
+def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
+    explorer: Explorer, tmp_path: Path, as_large: None, hashing: Hashing
+) -> None:
+    path = tiff(tmp_path / "a.tif", scene(900, 1300), tile=128, pyramid=True)
+    session, sent = explorer.open(explorer.landing, str(path))
+    assert json.loads(sent)["evidence"]["image"] == {"sha256": None, "hashed": "file"}
+    part_of(explorer, session, asked(session, 10, 20, 90, 70))
+    pairs = Pairs(explorer)
+    question = {"mode": "policies", "a": {"policy": "learned"}, "b": {"policy": "centre"}, "scene": session.scene}
+    assert len(json.loads(pairs.pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
+    assert hashing.files == []
+    known = file_of(explorer, session, {"what": "sha256", "scene": session.scene})["text"]
+    assert known == hashlib.sha256(path.read_bytes()).hexdigest()
+    trace = tn.Trace.from_json(file_of(explorer, session, {"what": "trace", "scene": session.scene})["text"])
+    assert trace.image.sha256 == known and hashing.files == [str(path)]
+    _, sent = explorer.open(explorer.landing, str(path))
+    assert json.loads(sent)["evidence"]["image"]["sha256"] == known  # it costs nothing any more

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
-from tools.server_memory import MemoryWatch, listener, resident
+from tools.server_memory import MemoryWatch, Shares, listener, resident, shares
 
 
 def test_the_process_that_listens_at_an_address_is_found() -> None:
@@ -28,6 +30,16 @@ def test_memory_is_that_of_the_process() -> None:
     held = bytearray(os.urandom(60_000_000))
     assert 50e6 < resident(os.getpid()) - before < 120e6
     assert len(held) and resident(2**22 + 1) == 0  # above the largest number of a process
+
+
+def test_what_a_process_has_written_is_told_from_files_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(os.urandom(60_000_000))
+    before = shares(os.getpid())
+    with (tmp_path / "a").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert sum(mapped[:: mmap.PAGESIZE]) > 0  # every page is touched
+        after = shares(os.getpid())
+    assert 50e6 < after.mapped - before.mapped < 70e6 and abs(after.own - before.own) < 20e6
+    assert after.total == after.own + after.mapped and shares(2**22 + 1) == Shares(0, 0)
 
 
 @pytest.mark.parametrize(

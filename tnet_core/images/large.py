@@ -6,7 +6,9 @@ strips. Small files, and kinds that only `decode` knows, are not opened this way
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.images import bands, headers
 from tnet_core.images.decode import MAX_PIXELS
-from tnet_core.images.file_hash import file_sha256
+from tnet_core.images.file_hash import OpenedFile
+from tnet_core.images.info import ImageInfo
 from tnet_core.images.layouts import Layout, Lines, Tiled
 from tnet_core.images.orientation import Turn
 from tnet_core.images.pyramid import averaged, chosen, within
@@ -39,15 +42,25 @@ class LargeSource(ImageSource):
 
     hashed = "file"
 
-    def __init__(self, path: Path, sha256: str, layout: Layout, orientation: int) -> None:
-        self.path, self.sha256 = path, sha256
-        self.layout = layout
+    def __init__(self, file: OpenedFile, layout: Layout, orientation: int) -> None:
+        self.file, self.layout = file, layout
         self.turn = Turn(orientation, layout.width, layout.height)
         self.width, self.height = self.turn.upright_size
         self.scattered = layout.scattered
 
-    def __reduce__(self) -> tuple[Callable[[str, str], LargeSource], tuple[str, str]]:
-        return _reopened, (str(self.path), self.sha256)
+    def __reduce__(self) -> tuple[Callable[[OpenedFile], LargeSource], tuple[OpenedFile]]:
+        return _reopened, (self.file,)
+
+    @cached_property
+    def sha256(self) -> str:  # type: ignore[override]
+        return self.file.sha256()
+
+    def info(self) -> ImageInfo:
+        return ImageInfo.of_file(self.file, self.width, self.height)
+
+    @property
+    def identity(self) -> str:
+        return self.file.key
 
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         out = np.empty((*self.turn.size((len(rows), len(cols))), 3), np.uint8)
@@ -84,25 +97,28 @@ class LargeSource(ImageSource):
         return (rows.stop - rows.start) * (cols.stop - cols.start)
 
 
-def open_large(path: Path, size: int, name: str) -> LargeSource | None:
-    """A source for a large file; None for one that is to be decoded whole. Raises OSError."""
-    if size > MAX_LARGE_BYTES:
-        raise TNetError(f"{name} has {size / 2**30:.0f} GB; at most {MAX_LARGE_BYTES >> 30} are read.")
+def open_large(path: Path, status: os.stat_result, name: str) -> LargeSource | None:
+    """A source for a large file; None for one that is to be decoded whole. Raises OSError.
+
+    `status` is what the file was before anything was read of it.
+    """
+    if status.st_size > MAX_LARGE_BYTES:
+        raise TNetError(f"{name} has {status.st_size / 2**30:.0f} GB; at most {MAX_LARGE_BYTES >> 30} are read.")
     found = _survey(path, name)
     if found is None:
         return None
     make, orientation = found
-    sha256 = file_sha256(path)
-    return LargeSource(path, sha256, make(sha256), orientation)
+    file = OpenedFile.of(path, status)
+    return LargeSource(file, make(file.key), orientation)
 
 
-def _reopened(path: str, sha256: str) -> LargeSource:
-    """In another process, where the file need not be hashed again."""
-    found = _survey(Path(path), f"'{Path(path).name}'")
-    if found is None:
-        raise TNetError(f"'{Path(path).name}' is not the file it was.")
+def _reopened(file: OpenedFile) -> LargeSource:
+    """In another process, of the same file."""
+    file.check()
+    found = _survey(file.path, f"'{file.path.name}'")
+    assert found is not None  # it was opened before
     make, orientation = found
-    return LargeSource(Path(path), sha256, make(sha256), orientation)
+    return LargeSource(file, make(file.key), orientation)
 
 
 _Found = tuple[Callable[[str], Layout], int]  # layout for a key, orientation

@@ -1,7 +1,7 @@
 """A temporary folder of this process for what large pictures need beside their files: bounded, removed at the end.
 
-It is kept by the picture's sha256 and holds `MOST_BYTES` at most: what was not used for longest goes
-first (who has its files open may go on reading).
+It is kept by the picture's file, as that was when it was opened, and holds `MOST_BYTES` at most: what
+was not used for longest goes first (who has its files open may go on reading).
 """
 
 from __future__ import annotations

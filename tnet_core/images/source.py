@@ -13,6 +13,7 @@ from PIL import Image
 
 from tnet_core.errors import TNetError
 from tnet_core.images.decode import MAX_FILE_BYTES, array_to_rgb, decode_bytes, pil_to_rgb
+from tnet_core.images.info import ImageInfo
 from tnet_core.images.resizing import resized_cut
 
 
@@ -20,7 +21,7 @@ class ImageSource(ABC):
     """An upright RGB image of `width` x `height` pixels, read piece by piece.
 
     `sha256` identifies it: of the file's bytes where there is a file, else of the RGB pixels
-    (`hashed` says which). It is taken when the source is opened.
+    (`hashed` says which). That of a file read in parts is taken when it is first asked for.
     """
 
     width: int
@@ -39,6 +40,15 @@ class ImageSource(ABC):
 
         Once, with antialiasing: an axis that shrinks is averaged, one that grows is interpolated.
         """
+
+    def info(self) -> ImageInfo:
+        """What a trace remembers of this image."""
+        return ImageInfo(self.sha256, self.hashed, self.width, self.height)
+
+    @property
+    def identity(self) -> str:
+        """Tells this image from any other in this process, at no cost."""
+        return f"{self.hashed}-{self.sha256}"
 
     def sha256_of(self, what: str) -> str | None:
         """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
@@ -128,10 +138,11 @@ def _from_file(path: Path) -> ImageSource:
     from tnet_core.images.large import open_large  # is a source itself
 
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        size = status.st_size
         if not path.is_file():
             raise TNetError(f"'{path}' is not a file.")
-        large = open_large(path, size, f"'{path.name}'")
+        large = open_large(path, status, f"'{path.name}'")
         if large is not None:
             return large
         if size > MAX_FILE_BYTES:

@@ -39,7 +39,8 @@ def pair_payload(a: Column, b: Column, asked: int, mode: str, constant: str) -> 
     one, two = a.trace, b.trace
     most = tuple(map(max, itertools.zip_longest(one.budget, two.budget, fillvalue=0)))
     shown = tuple(map(max, itertools.zip_longest(one.config.budget, two.config.budget, fillvalue=0)))
-    pictures = {column.trace.image.sha256: data_uri(preview(column.source, _LONGEST)) for column in (a, b)}
+    shared = "a" if compare.same_image(one, two) else "b"  # the side whose picture B shows: one is sent once
+    pictures = {side: data_uri(preview(column.source, _LONGEST)) for side, column in {shared: b, "a": a}.items()}
     common = compare.common_classes(one, two)
     return written(
         {
@@ -48,8 +49,8 @@ def pair_payload(a: Column, b: Column, asked: int, mode: str, constant: str) -> 
             "mode": mode,
             "constant": constant,
             "pictures": pictures,
-            "a": _column(a),
-            "b": _column(b),
+            "a": _column(a, "a"),
+            "b": _column(b, shared),
             "most": most,
             "shown": [min(k, limit) for k, limit in zip(shown, most, strict=True)],
             "matched": compare.same_grid(one, two),
@@ -72,13 +73,13 @@ def pair_payload(a: Column, b: Column, asked: int, mode: str, constant: str) -> 
     )
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: Column, picture: str) -> dict[str, Any]:
     trace, source, plate = column.trace, column.source, column.plate
     called = zip(trace.locations, labels(trace), strict=True)
     sets = {trace.select(budget=budget): None for budget in trace.budgets()}
     return {
         "title": column.title,
-        "picture": trace.image.sha256,
+        "picture": picture,
         "caption": plate.title,
         "credit": plate.credit,
         "label": plate.label,

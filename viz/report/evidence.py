@@ -18,7 +18,10 @@ _PACKAGES = ("torch", "timm", "numpy", "gradio")
 
 
 def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
-    """Which weights and which picture, and with what it was computed."""
+    """Which weights and which picture, and with what it was computed.
+
+    The sha256 of a large picture may be missing: it is taken when a file with it is asked for.
+    """
     weights = about.files.get(TENSOR_FILE)
     return {
         "title": about.title,
@@ -27,7 +30,7 @@ def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
         "model": describe(trace.config),
         "sha256": None if weights is None else weights.sha256,
         "licence": licence(about),
-        "image": {"sha256": trace.image.sha256, "hashed": trace.image.hashed},
+        "image": {"sha256": trace.image.known_sha256, "hashed": trace.image.hashed},
         "sampling": trace.sampling,
         "versions": _versions(),
         "weights": _weights(trace, about),

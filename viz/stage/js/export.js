@@ -1,4 +1,5 @@
-// Take it with you: files of the page as it stands. Only the trace and the picture's own file are asked of the server.
+// Take it with you: files of the page as it stands. Only the trace, the picture's own file and the sha256 of a large one
+// are asked of the server.
 
 const FIGURES = { picture: ".tn-picture", decision: ".tn-decision", ledger: ".tn-ledger", looks: ".tn-crops", levels: ".tn-levels", prediction: ".tn-course" };
 const CALLED = { picture: "Picture with looks", decision: "Decision", ledger: "What each look was worth", looks: "Looks", levels: "Levels", prediction: "Prediction over looks" };
@@ -26,6 +27,12 @@ async function askForFile(host, what, scene) {
   return answer;
 }
 
+// A large file is hashed when a report is to name it, not before its looks are shown.
+async function identified(scene, host) {
+  const { image } = scene.evidence;
+  image.sha256 ??= (await askForFile(host, "sha256", scene)).text;
+}
+
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
 
 async function madeFile(what, stage, view, host) {
@@ -36,7 +43,10 @@ async function madeFile(what, stage, view, host) {
     return format === "svg" ? [new Blob([drawing.text], { type: "image/svg+xml" }), named(kind, "svg")] : [await pngOf(drawing), named(kind, "png")];
   }
   if (kind === "csv") return [new Blob([ledgerCsv(view)], { type: "text/csv" }), named("ledger", "csv")];
-  if (kind === "report") return [await reportOf(view), named("report", "html")];
+  if (kind === "report") {
+    await identified(scene, host);
+    return [await reportOf(view), named("report", "html")];
+  }
   const answer = await askForFile(host, kind, scene);
   return kind === "trace" ? [new Blob([answer.text], { type: "application/json" }), named("trace", "json")]
     : [new Blob([bytes(answer.base64)], { type: answer.type }), named("original", answer.extension)];
