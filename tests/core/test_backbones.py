@@ -179,7 +179,14 @@ def test_a_map_that_covers_only_part_of_the_image_is_passed_over() -> None:
 
 @pytest.mark.parametrize(
     "backbone",
-    ["swinv2_tiny_window8_256", "botnet26t_256", "bat_resnext26ts", "vit_small_patch16_384", "qwen3_vit_306m_enc"],
+    [
+        "swinv2_tiny_window8_256",
+        "botnet26t_256",
+        "bat_resnext26ts",
+        "vit_small_patch16_384",
+        "qwen3_vit_306m_enc",
+        "inception_next_atto",
+    ],
 )
 def test_a_backbone_that_fails_at_the_base_resolution_is_refused_in_one_sentence(backbone: str) -> None:
     with pytest.raises(tn.TNetError, match="cannot be used at base resolution 224") as refusal:

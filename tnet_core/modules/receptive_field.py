@@ -264,7 +264,7 @@ def _survey(body: nn.Module, base_resolution: int) -> Survey:
         finally:
             for handle in handles:
                 handle.remove()
-    if not isinstance(vector, Tensor) or vector.ndim != 2:
+    if not isinstance(vector, Tensor) or vector.ndim != 2 or vector.shape[1] == 0:
         raise ValueError("it does not end in one feature vector per image")
     composite = tuple(block for layers, block in found if layers > 1)
     if any(block.covers(base_resolution) for block in composite):
