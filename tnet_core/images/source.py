@@ -40,6 +40,9 @@ class ImageSource(ABC):
         Once, with antialiasing: an axis that shrinks is averaged, one that grows is interpolated.
         """
 
+    def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:  # noqa: B027 - most need nothing
+        """Makes what `resized` would have to make first, if anything, so that it takes its short time later."""
+
     def sha256_of(self, what: str) -> str | None:
         """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
         return self.sha256 if what == self.hashed else None
