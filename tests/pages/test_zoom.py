@@ -15,6 +15,7 @@ from PIL import Image
 import tnet_core as tn
 from pages import explorer as explorers
 from pages.explorer import Explorer, Session
+from pages.modes import Mode
 from pages.zoom import LARGEST, part_of
 from tests.core.test_large_images import Counted
 from tests.support.large_files import as_large, scene, tiff
@@ -173,5 +174,25 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
 
     monkeypatch.setattr(explorer, "_taken", looking)
     explorer.looks(explorer.landing, tn.ImageSource.open(path))
+    [(before, while_looking)] = during
+    assert before > 0 and while_looking == 0
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg"])
+def test_a_file_of_lines_is_decoded_before_the_turn_of_native_looks(
+    explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Image.fromarray(scene(600, 840)).save(tmp_path / name)
+    counted, during = Counted(monkeypatch), []
+    taken = explorer._taken
+
+    def looking(*how: Any) -> tn.Trace:
+        before = counted.pixels
+        trace = taken(*how)
+        during.append((before, counted.pixels - before))
+        return trace
+
+    monkeypatch.setattr(explorer, "_taken", looking)
+    explorer.looks(explorer.landing, tn.ImageSource.open(tmp_path / name), mode=Mode("native", "auto"))
     [(before, while_looking)] = during
     assert before > 0 and while_looking == 0
