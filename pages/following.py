@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from pages.explore import Explored
+from pages.explore import Explored, data_of
 
 SOON = 0.1  # seconds until the open tab asks
 
@@ -19,8 +19,9 @@ def follow(tabs: gr.Tabs, explored: Explored, clocks: Mapping[str, gr.Timer]) ->
     """
     viewed = gr.State("")  # label of the open tab
 
-    def on_view(event: gr.SelectData) -> str:
-        return event.value if event.value in clocks else ""
+    def on_view(event: gr.EventData) -> str:
+        label = data_of(event).get("value")
+        return label if isinstance(label, str) and label in clocks else ""
 
     def on_picture(label: str) -> list[Any]:
         return [gr.update(value=SOON, active=True) if label == name else gr.skip() for name in clocks]
