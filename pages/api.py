@@ -20,29 +20,41 @@ import tnet_core as tn
 from pages.evaluator import Evaluator
 from pages.explorer import Explorer
 from pages.files import given_file
+from pages.modes import checked, wanted
 from pages.own import EVALUATIONS, measured, session_of
-from tnet_core.budget import check_budget
+from tnet_core.budget import budget_entries, check_budget
 from viz import answers
-from viz.budgets import MOST_LOOKS, largest, looks_of
+from viz.budgets import MOST_LOOKS, largest, looks_of, trained
 
 AT_ONCE = 2  # calls that are answered at the same time; visitors of the page do not wait for them
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Budget = list[int] | int | None
+EVERY = object()  # the budget that all others follow from
 
 
 def api(explorer: Explorer, evaluator: Evaluator) -> None:
     """Builds the endpoints in the current context."""
 
-    def traverse(image: gr.FileData, checkpoint: str | None = None, budget: Budget = None) -> dict[str, Any]:
-        """Where the network looks, what it decides and what that costs, and the whole trace."""
-        return answers.summary(looks(image, checkpoint, budget))
+    def traverse(
+        image: gr.FileData,
+        checkpoint: str | None = None,
+        budget: Budget = None,
+        sampling: str | None = None,
+        levels: str | None = None,
+    ) -> dict[str, Any]:
+        """Where the network looks, what it decides and what that costs, and the whole trace.
 
-    def budget_curve(image: gr.FileData, checkpoint: str | None = None) -> list[dict[str, Any]]:
+        `sampling="native"` cuts looks from the picture's own pixels, `levels="auto"` goes as deep as these go.
+        """
+        return answers.summary(looks(image, checkpoint, budget, sampling, levels))
+
+    def budget_curve(
+        image: gr.FileData, checkpoint: str | None = None, sampling: str | None = None, levels: str | None = None
+    ) -> list[dict[str, Any]]:
         """Prediction, probability and FLOPs at every budget the page offers, from one traversal."""
-        spec = offered(explorer, checkpoint)
-        return answers.budget_curve(looks(image, spec, list(largest(explorer.shelf.open(spec).config))))
+        return answers.budget_curve(looks(image, checkpoint, EVERY, sampling, levels))
 
     def contributions(
         image: gr.FileData,
@@ -50,9 +62,11 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         cls: str | int | None = None,
         versus: str | int | None = None,
         budget: Budget = None,
+        sampling: str | None = None,
+        levels: str | None = None,
     ) -> dict[str, Any]:
         """Exact signed share of every look in the logit of a class (the predicted one), or in its lead over another."""
-        trace = looks(image, checkpoint, budget)
+        trace = looks(image, checkpoint, budget, sampling, levels)
         target = trace.prediction if cls is None else answers.class_of(trace, cls)
         return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
 
@@ -70,13 +84,13 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         """
         session = session_of(request)
         with told():
-            wanted = evaluator.wanted(
+            asked = evaluator.wanted(
                 offered(explorer, checkpoint),
                 10 if budget is None else budget,
                 ["centre", "random"] if policies is None else policies,
                 evaluator.most_images if limit is None else limit,
             )
-            work = partial(measured, evaluator, session, data, None, wanted, lambda *_: None)
+            work = partial(measured, evaluator, session, data, None, asked, lambda *_: None)
             try:
                 # Gradio cancels what waits in its loop, but never a thread of its own.
                 found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
@@ -85,11 +99,15 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
                 raise
         return {"evaluation": found.content, "notices": found.notices}
 
-    def looks(image: Any, checkpoint: Any, budget: Any) -> tn.Trace:
+    def looks(image: Any, checkpoint: Any, budget: Any, sampling: Any, levels: Any) -> tn.Trace:
         spec = offered(explorer, checkpoint)
-        wanted = bounded(explorer.shelf.open(spec).config, budget)
+        config = explorer.shelf.open(spec).config
+        mode = checked(wanted(sampling, levels), config)
+        if mode.levels is None:
+            bounded(config, budget)  # before anything is opened
         source, _ = explorer.picture(spec, given_file(image, "The image"))
-        return explorer.looks(spec, source, budget=wanted)
+        depth = mode.levels_for(config, source.width, source.height)
+        return explorer.looks(spec, source, budget=bounded(config, budget, depth), mode=mode)
 
     for function in (traverse, budget_curve, contributions):
         endpoint(telling(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
@@ -123,9 +141,16 @@ def offered(explorer: Explorer, checkpoint: Any) -> str:
     return explorer.shelf.choice(checkpoint).spec
 
 
-def bounded(config: tn.TNetConfig, budget: Any) -> tuple[int, ...]:
-    """A budget that the page could show; None is that of training."""
-    wanted, most = check_budget(config, budget, None), max(MOST_LOOKS, looks_of(largest(config)))
-    if looks_of(wanted) > most:
-        raise tn.TNetError(f"A budget of {looks_of(wanted)} looks is too large here; at most {most} are taken.")
-    return wanted
+def bounded(config: tn.TNetConfig, budget: Any, levels: int | None = None) -> tuple[int, ...]:
+    """A budget that the page could show; None is that of training, and `EVERY` the largest one.
+
+    Levels beyond those of training that it does not name take the looks that the page would take there.
+    """
+    if budget is EVERY:
+        return largest(config, levels)
+    if levels is not None and levels > config.levels:
+        budget = trained(config, levels, () if budget is None else budget_entries(budget))
+    asked, most = check_budget(config, budget, levels), max(MOST_LOOKS, looks_of(largest(config)))
+    if looks_of(asked) > most:
+        raise tn.TNetError(f"A budget of {looks_of(asked)} looks is too large here; at most {most} are taken.")
+    return asked

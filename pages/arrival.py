@@ -10,8 +10,10 @@ from typing import Any
 import tnet_core as tn
 from pages.explorer import Explorer, Session, Where
 from pages.link import Link, named, read, slugs
+from viz.budgets import opening
 from viz.furniture import Furniture
 from viz.stage import steer_payload
+from viz.stage.cut import no_choice
 
 Progress = Callable[[str], None]  # told what is being done
 Looks = tuple[int, ...]  # positions in `trace.locations`
@@ -46,6 +48,7 @@ def arrive(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Prog
         except tn.TNetError as error:
             spec, link, wrong = explorer.landing, Link(), {"checkpoint": said(error)}
     where, link = _example(explorer, spec, link, wrong)
+    link = _mode(explorer, spec, where, link, wrong)
     session, sent, plan = _opened(explorer, spec, where, link, wrong)
     restore = _restored(session.trace, plan, link, wrong)
     sentence = f"The link could not be followed completely: {'; '.join(wrong.values())}." if wrong else ""
@@ -88,13 +91,27 @@ def _example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, str]) -
     return 0, link.without_looks()
 
 
+def _mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Link:
+    """The link, about looks as the checkpoint was trained with unless the picture can be looked at as it says."""
+    config = explorer.shelf.open(spec).config
+    if not wrong.keys() & {"sampling", "levels"}:
+        try:
+            found = explorer.settled(spec, where, link.mode)
+            if (link.sampling or config.sampling) == (found.sampling or config.sampling):
+                return link
+            wrong["sampling"] = no_choice(config)
+        except tn.TNetError as error:
+            wrong["levels"] = said(error)
+    return link.as_trained(config.levels)
+
+
 def _opened(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Opened:
     if link.cells is not None:
         try:
-            return explorer.open_by_hand(spec, where, link.cells)
+            return explorer.open_by_hand(spec, where, link.cells, link.mode)
         except tn.TNetError as error:
             wrong["cells"] = said(error)
-    return *explorer.open(spec, where), None
+    return *explorer.open(spec, where, mode=link.mode), None
 
 
 def _restored(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
@@ -112,7 +129,7 @@ def _restored(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, 
             wrong[name] = f"its '{name}' is {number} and the last class is {classes - 1}"
     if wrong.keys() & {"class", "against"}:
         cls = versus = None  # one means something else without the other
-    shown = trace.select(budget=budget or trace.config.budget) if plan is None else plan
+    shown = trace.select(budget=budget or opening(trace)) if plan is None else plan
     if wrong.keys() & {"looks", "cells"}:
         step = None  # of looks that are not shown
     if step is not None and step > len(shown):

@@ -24,8 +24,8 @@ from viz.audit.report import no_report
 AT_ONCE = 2  # reports at the same time: each uses all cores for a moment
 
 
-def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
-    """The content of the tab, inside the current context; everything is made when it is opened."""
+def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
+    """The content of the tab, inside the current context; everything is made when it is opened, or its clock ticks."""
     auditor = Auditor(explorer, cards)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -107,6 +107,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> None:
     asked: dict[str, Any] = {"inputs": [cls, looks, session, shown], "outputs": picture, "trigger_mode": "always_last"}
     cls.input(on_report, **asked, **reporting)
     looks.input(on_report, **asked, **reporting)
+    return timer
 
 
 PROGRESS = gr.Progress()

@@ -16,8 +16,8 @@ from pages.waiting import again, clock
 from viz import compare as shown
 
 
-def compare(explorer: Explorer, explored: Explored) -> None:
-    """The content of the tab, inside the current context. Nothing is computed until it is opened."""
+def compare(explorer: Explorer, explored: Explored) -> gr.Timer:
+    """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
     pairs = Pairs(explorer)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
@@ -67,3 +67,4 @@ def compare(explorer: Explorer, explored: Explored) -> None:
     if isinstance(tab, gr.Tab):
         tab.select(**opening)
     timer.tick(**opening)
+    return timer

@@ -20,6 +20,7 @@ from viz.lab.captions import NO_LOOKS
 from viz.lab.measured import measured
 from viz.lab.model import Experiment
 from viz.lab.panels import cell_name
+from viz.stage.cut import elsewhere
 
 LONGEST = 1400  # pixels of the longer side of the picture that is changed, whatever the file has
 _SHOWN = 1000  # … as shown in half of the page
@@ -120,6 +121,7 @@ class Lab:
             label=plate.label,
             where="" if about.evaluation is None else about.evaluation.where,
             measured=measured(about, known),
+            otherwise=elsewhere(session.trace),
             **how,
         )
 

@@ -12,10 +12,11 @@ import gradio as gr
 
 import tnet_core as tn
 from pages.arrival import address, arrive
-from pages.explorer import Explorer, Session, Tell, Where
+from pages.explorer import LEFT_ALONE, Explorer, Session, Tell, Where
 from pages.export import export
 from pages.files import named_file
 from pages.here import asked_here
+from pages.modes import wanted as mode_wanted
 from pages.turns import Turns
 from pages.zoom import zoom
 from viz import bring, fragments, stage
@@ -80,7 +81,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         """A picture under the checkpoint the page was at; nothing, if the page went elsewhere meanwhile."""
         wish = turns.picture(spec)
         try:
-            made, sent = explorer.open(spec, where, tell)
+            made, sent = explorer.open(spec, where, tell, turns.mode)
         except tn.TNetError as error:
             return unchanged(error) if turns.refuse(wish, spec) else nothing
         return shown(spec, where, made, sent) if turns.grant(wish, made.scene, where) else nothing
@@ -93,6 +94,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
             return [*still, *unchanged(error)]
         if not turns.grant(wish, found.session.scene, found.where, found.spec):
             return [*still, *nothing]
+        turns.mode = found.session.mode
         changes = [found.spec, *parts(found.furniture)] if found.furniture is not None else still
         return [
             *changes,
@@ -127,7 +129,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
             progress(0.5, desc="Looking at the picture")
             kept = None if session is None else session.where
             where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
-            made, sent = explorer.open(wanted, where)
+            made, sent = explorer.open(wanted, where, mode=turns.mode)
         except tn.TNetError as error:
             if not turns.refuse(wish, spec):
                 return [*still, *nothing]
@@ -135,6 +137,27 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         if not turns.grant(wish, made.scene, where):
             return [*still, *nothing]
         return [wanted, *parts(new), *shown(wanted, where, made, sent)]
+
+    def on_sample(
+        turns: Turns, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
+    ) -> list[Any]:
+        """The same picture, its looks cut from other pixels. Pictures after it are looked at in the same way."""
+        asked = data_of(event)
+        spec = "" if session is None else session.spec
+        wish = turns.picture(spec)
+        try:
+            if session is None:
+                raise tn.TNetError(LEFT_ALONE)
+            session.check(asked.get("scene"))
+            mode = mode_wanted(asked.get("sampling"), asked.get("levels"))
+            made, sent = explorer.open(spec, session.where, lambda what: progress(0, desc=what), mode)
+        except tn.TNetError as error:
+            refused = turn(json.dumps({"kind": "refused", "sentence": str(error)}))
+            return [gr.skip(), refused, gr.skip(), gr.skip()] if turns.refuse(wish, spec) else nothing
+        if not turns.grant(wish, made.scene, session.where):
+            return nothing
+        turns.mode = mode
+        return shown(spec, session.where, made, sent, again=True)
 
     def on_more(turns: Turns, spec: str) -> list[Any]:
         try:
@@ -172,6 +195,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
     view.steer(on_steer, [turns, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
+    view.sample(on_sample, [turns, session], chosen, trigger_mode="multiple", **read)
     more.click(on_more, [turns, opened], [shelf, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
     export(explorer, view, session)

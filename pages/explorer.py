@@ -14,13 +14,14 @@ import tnet_core as tn
 from pages.accelerator import in_one_thread, on_accelerator
 from pages.allocator import give_back
 from pages.link import Cell, planned
+from pages.looking import prepare, take_looks
+from pages.modes import OWN, Mode, settled
 from pages.open_files import OpenFiles
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
-from tnet_core.images.sampling import Sampler
 from tnet_core.numbers import whole
-from viz.budgets import largest
+from viz.budgets import opening
 from viz.furniture import Furniture, furniture
 from viz.gallery import Picture, drawings, fetched_picture, pictures_for
 from viz.kinds import kind_of
@@ -48,6 +49,7 @@ class Session:
     earlier: tuple[
         int, ...
     ] = ()  # scenes of the same picture with fewer looks: the page is at one if an answer got lost
+    mode: Mode = OWN  # which pixels looks are cut from, and how deep they go
 
     def check(self, scene: Any) -> None:
         """Whether a page that was sent this scene asks about this picture."""
@@ -65,12 +67,12 @@ class Explorer:
     def __init__(self, shelf: Shelf, *, local: bool = False) -> None:
         self.shelf, self.local = shelf, local
         self._files = OpenFiles()
-        self._examples: dict[tuple[str, int], tuple[Session, str]] = {}
+        self._examples: dict[tuple[str, int, Mode], tuple[Session, str]] = {}
         self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[Picture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
         # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
-        self._prepared = in_one_thread(lambda source, config: Sampler(source, config).prepare())
+        self._prepared = in_one_thread(prepare)
         self._taken = on_accelerator(lambda spec, *how: take_looks(self.shelf.open(spec), *how))
 
     @cached_property
@@ -111,22 +113,33 @@ class Explorer:
         about, sentences = self.about(spec), self.shelf.complaints
         return furniture(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
 
-    def open(self, spec: str, where: Where, tell: Tell | None = None) -> tuple[Session, str]:
-        """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows."""
+    def open(self, spec: str, where: Where, tell: Tell | None = None, mode: Mode = OWN) -> tuple[Session, str]:
+        """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows.
+
+        Of `mode`, only what makes a difference for the picture is followed.
+        """
+        wanted = Session(spec, where, _NOTHING, mode=self.settled(spec, where, mode))
         if isinstance(where, str):
-            return self._traversed(Session(spec, where, _NOTHING), tell=tell)
-        known = self._examples.get((spec, where))  # needs no turn at the cores
+            return self._traversed(wanted, tell=tell)
+        key = spec, where, wanted.mode
+        known = self._examples.get(key)  # needs no turn at the cores
         if known is None:
             with self._lock:  # the same for everybody, so traversed once
-                known = self._examples.get((spec, where)) or self._traversed(Session(spec, where, _NOTHING))
-                self._examples[spec, where] = known
+                known = self._examples[key] = self._examples.get(key) or self._traversed(wanted)
         return known
 
+    def settled(self, spec: str, where: Where, mode: Mode) -> Mode:
+        """What of a mode makes a difference for a picture."""
+        if mode == OWN:
+            return mode
+        source, _ = self.picture(spec, where)
+        return settled(mode, self.shelf.open(spec).config, source.width, source.height)
+
     def open_by_hand(
-        self, spec: str, where: Where, cells: Sequence[tuple[int, ...]]
+        self, spec: str, where: Where, cells: Sequence[tuple[int, ...]], mode: Mode = OWN
     ) -> tuple[Session, str, tuple[int, ...]]:
         """As `open`, with looks chosen by hand, each meant by the cells that lead to it, and their positions."""
-        session, sent = self.open(spec, where)
+        session, sent = self.open(spec, where, mode=mode)
         plan, added = planned(session.trace, cells, MOST_LOOKS)
         if added:
             session, sent = self._traversed(replace(session, added=added), plan)
@@ -186,39 +199,27 @@ class Explorer:
         policy: Any = "learned",
         budget: tuple[int, ...] | None = None,
         added: tuple[Cell, ...] = (),
+        mode: Mode = OWN,
     ) -> tn.Trace:
         """A traversal, by default with the largest budget, then the looks added by hand."""
         model = self.shelf.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
-        self._prepared(source, model.config)  # nor does anybody wait for a turn while a large file is read
+        self._prepared(source, model.config, mode)  # nor does anybody wait for a turn while a large file is read
         with self._lock:
-            return self._taken(spec, source, policy, budget, added)
+            return self._taken(spec, source, policy, budget, added, mode)
 
     def _traversed(self, session: Session, plan: tuple[int, ...] = (), tell: Tell | None = None) -> tuple[Session, str]:
         source, plate = self.picture(session.spec, session.where)
         many = source.width * source.height > MANY_PIXELS
         if tell is not None and many:
             tell(f"Reading {source.width} × {source.height} pixels")
-        trace = self.looks(session.spec, source, added=session.added)
+        trace = self.looks(session.spec, source, added=session.added, mode=session.mode)
         scene = next(self._scenes)
         about = self.about(session.spec)
-        sent = scene_payload(trace, source, plate, trace.config.budget, plan, scene, about)
+        sent = scene_payload(trace, source, plate, opening(trace), plan, scene, about)
         if many:
             give_back()
         earlier = (*session.earlier, session.scene)[-MOST_LOOKS:] if session.scene else ()
         return replace(session, trace=replace(trace, seen=None), scene=scene, earlier=earlier), sent
-
-
-def take_looks(
-    model: tn.TNet, source: tn.ImageSource, policy: Any, budget: tuple[int, ...] | None, added: tuple[Cell, ...]
-) -> tn.Trace:
-    """All looks of a budget (the largest, if none is given), then those added by hand."""
-    traversal = tn.Traversal(model, source, policy=policy, budget=budget or largest(model.config))
-    trace = traversal.run()
-    for parent, index in added:
-        level = 2 if parent is None else trace.locations[parent].level + 1
-        traversal.attend(level, index, parent)
-        trace = traversal.trace()
-    return trace
 
 
 _NOTHING: Any = None  # a session's trace before it was traversed

@@ -20,8 +20,8 @@ from viz.lab.captions import intro
 FIRST = "flip"  # what is tried first
 
 
-def lab(explorer: Explorer, explored: Explored) -> None:
-    """The content of the tab, inside the current context. Nothing is computed until it is opened."""
+def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
+    """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
     bench = Lab(explorer)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -103,3 +103,4 @@ def lab(explorer: Explorer, explored: Explored) -> None:
     timer.tick(**opening, show_progress="hidden", **turn)
     for control in asked:
         control.input(on_change, [session, known, *asked], made, **run)
+    return timer

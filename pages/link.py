@@ -1,6 +1,7 @@
 """What a link asks for, read from query parameters that anybody may have written. Knows no model.
 
     ?checkpoint=tnet-needles&example=needles-1&looks=3,1&class=4&against=second&cells=12,7,12.3&step=2
+    ?checkpoint=tnet-lite0-cub&example=nuthatch&sampling=native&levels=auto&looks=2,1
 
 `cells` are looks chosen by hand, in their order, each as the cells that lead to it from the thumbnail's grid; `step`
 says how many of the looks are shown. A parameter that is not as it should be is left out and complained about.
@@ -16,8 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import tnet_core as tn
+from pages.modes import AUTO, SAMPLINGS, Mode
+from tnet_core.budget import MOST_LEVELS
 
-NAMES = ("checkpoint", "example", "looks", "class", "against", "cells", "step")
+NAMES = ("checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step")
 NOTHING = "none"  # cells of somebody who removed every look
 MOST_CHARACTERS = 1000  # of one value
 MOST_PARAMETERS = 40
@@ -25,8 +28,9 @@ MOST_PARAMETERS = 40
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NUMBER = r"[0-9]{1,4}"  # not \d: digits of other scripts are not meant
-_NUMBERS = re.compile(rf"{_NUMBER}(,{_NUMBER}){{0,7}}")
-_CELLS = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,7}}(,{_NUMBER}(\.{_NUMBER}){{0,7}})*")
+_DEEPER = MOST_LEVELS - 2  # numbers after the first of a budget, or of a path
+_NUMBERS = re.compile(rf"{_NUMBER}(,{_NUMBER}){{0,{_DEEPER}}}")
+_CELLS = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}}(,{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}})*")
 
 Path = tuple[int, ...]  # cells from the thumbnail's grid inwards
 Cell = tuple[int | None, int]  # a look's position (None: the thumbnail) and a cell of its grid
@@ -43,10 +47,22 @@ class Link:
     versus: int | Literal["second"] | None = None
     cells: tuple[Path, ...] | None = None
     step: int | None = None
+    sampling: Literal["official", "native"] | None = None
+    levels: Literal["auto", "trained"] | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Which pixels looks are cut from, and how deep they go."""
+        return Mode(self.sampling, AUTO if self.levels == AUTO else None)
 
     def without_looks(self) -> Link:
         """For another picture than the link means."""
         return replace(self, cells=None, step=None)
+
+    def as_trained(self, levels: int) -> Link:
+        """For looks that are cut in another way than the link means, so many levels deep."""
+        fits = self.looks is not None and len(self.looks) == levels - 1
+        return replace(self.without_looks(), looks=self.looks if fits else None, sampling=None, levels=None)
 
 
 def read(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
@@ -77,6 +93,10 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
     return lambda text: text if pattern.fullmatch(text) else None
 
 
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    return lambda text: text if text in words else None
+
+
 def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(_NUMBER, text) else None
 
@@ -98,6 +118,8 @@ def _cells(text: str) -> tuple[Path, ...] | None:
 _PARTS: dict[str, tuple[str, Callable[[str], object], str]] = {
     "checkpoint": ("checkpoint", _matching(_ID), "the id of a checkpoint"),
     "example": ("example", _matching(_SLUG), "the name of an example"),
+    "sampling": ("sampling", _one_of(*SAMPLINGS), "'official' or 'native'"),
+    "levels": ("levels", _one_of(AUTO, "trained"), "'auto' or 'trained'"),
     "looks": ("looks", _numbers, "a number of looks per level, such as 3 or 3,1"),
     "class": ("cls", _number, "the number of a class"),
     "against": ("versus", _versus, "the number of a class or 'second'"),

@@ -21,6 +21,7 @@ from tnet_core.numbers import entries, whole
 from viz.compare import Column, offer_payload, pair_payload
 from viz.names import labelled
 from viz.stage import Plate
+from viz.stage.cut import elsewhere
 
 KEPT = 32  # traversals remembered for everybody, without pixels
 MOST_SEED = 999_999_999
@@ -56,7 +57,7 @@ class Pairs:
             scene=session.scene,
             checkpoint=session.spec,
             title=plate.title,
-            levels=session.trace.levels,
+            levels=session.trace.config.levels,  # looks here are always those of training's own levels
             checkpoints=[(choice.spec, choice.title) for choice in choices],
             other=most_alike(session.spec, [choice.spec for choice in choices]),
             pictures=[picture.title for picture in self.explorer.pictures(session.spec)],
@@ -105,6 +106,8 @@ class Pairs:
     def _policy(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         view = self._view(session, session.where)
         own, wanted = self._learned(session, session.spec, view, tell), side.get("policy")
+        if wanted == "hand" and (otherwise := elsewhere(session.trace)):
+            raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if wanted == "hand":
             plan = entries(side.get("plan"), "The looks chosen in Explore")
             return self._column("your looks in Explore", compare.retaken(session.trace, plan), view, session.spec)  # type: ignore[arg-type]
@@ -132,7 +135,7 @@ class Pairs:
 
     def _learned(self, session: Session, spec: str, view: View, tell: Tell) -> tn.Trace:
         trace, source = session.trace, view.source
-        if spec == session.spec and source.info() == trace.image:
+        if spec == session.spec and not elsewhere(trace) and source.info() == trace.image:
             return compare.retaken(trace, trace.select(budget=trace.budget), "learned") if session.added else trace
         return self._traversed(spec, view, "learned", tell)
 
@@ -169,11 +172,12 @@ class Pairs:
     def _constant(self, session: Session, mode: str, a: Column) -> str:
         """What both sides have in common."""
         title, picture = self.explorer.shelf.choice(session.spec).title, a.plate.title
-        if mode == "policies":
-            return f"Both sides: {title}, looking at {picture}."
-        return f"Both sides: {picture}, looked at as each network chooses." if mode == "checkpoints" else (
-            f"Both sides: {title}, looking as it chooses."
-        )  # fmt: skip
+        told = {
+            "policies": f"Both sides: {title}, looking at {picture}.",
+            "checkpoints": f"Both sides: {picture}, looked at as each network chooses.",
+            "pictures": f"Both sides: {title}, looking as it chooses.",
+        }[mode]
+        return f"{told} {elsewhere(session.trace)}".strip()
 
 
 def _told(progress: Progress, done: int, doing: str) -> None:

@@ -11,6 +11,7 @@ from pages.comparison import comparison
 from pages.evaluator import Evaluator
 from pages.explore import SESSION_SECONDS, explore
 from pages.explorer import Explorer
+from pages.following import follow
 from pages.lab import lab
 from pages.own import own_data
 from viz import bring, fragments, stage, style
@@ -23,19 +24,20 @@ def site(explorer: Explorer) -> gr.Blocks:
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
         gr.HTML(fragments.MASTHEAD, apply_default_css=False)
         own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
-        with gr.Tabs(elem_id="tabs"):
+        with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Explore", id="explore"):
                 explored = explore(explorer, demo)
             with gr.Tab("Compare", id="compare"):
-                compare(explorer, explored)
+                comparing = compare(explorer, explored)
             with gr.Tab("Audit", id="audit"):
-                audit(explorer, explored, explorer.shelf.cards)
+                auditing = audit(explorer, explored, explorer.shelf.cards)
             with gr.Tab("What if", id="lab"):
-                lab(explorer, explored)
+                trying = lab(explorer, explored)
             with gr.Tab("Accuracy vs locations", id="comparison"):
                 comparison(explorer.shelf.cards, own)
             with gr.Tab("Your data", id="own"):
                 own_data(evaluator, own, demo)
+        follow(tabs, explored, {"Compare": comparing, "Audit": auditing, "What if": trying})
         api(explorer, evaluator)
     return demo
 

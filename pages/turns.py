@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pages.modes import OWN
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -27,6 +29,7 @@ class Turns:
         self._opening = 0  # number of the wish that asked for it
         self._scene = 0  # what the page was sent last
         self.where: object = None  # the picture it shows
+        self.mode = OWN  # how the visitor wants pictures to be looked at
 
     def picture(self, spec: str) -> Wish:
         """Another picture under the checkpoint the page was at when it asked."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tnet_core import Trace
+from viz.budgets import distinct
 from viz.names import labelled
 
 TOP = 5  # classes whose probability is told
@@ -25,15 +26,19 @@ def summary(trace: Trace) -> dict[str, Any]:
         "prediction": trace.class_name(trace.prediction),
         "probabilities": {trace.class_name(int(cls)): float(probabilities[cls]) for cls in best},
         "weights": [float(weight) for weight in trace.weights()],
+        "sampling": trace.sampling,
         "cost": asdict(cost) | {"coverage": {str(level): share for level, share in cost.coverage.items()}},
         "trace": json.loads(trace.to_json()),
     }
 
 
 def budget_curve(trace: Trace) -> list[dict[str, Any]]:
-    """What every budget up to the trace's own would have said, smallest first."""
+    """What every budget up to the trace's own would have said, smallest first.
+
+    Of traversals deeper than in training, which have very many budgets, those that differ.
+    """
     rows = []
-    for budget in trace.budgets():
+    for budget in trace.budgets() if trace.levels <= trace.config.levels else distinct(trace):
         probabilities = trace.probabilities(budget=budget)
         best = int(probabilities.argmax())
         rows.append(
@@ -59,6 +64,7 @@ def contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str
     return {
         "class": trace.class_name(cls),
         "versus": None if versus is None else trace.class_name(versus),
+        "sampling": trace.sampling,
         "shares": shares,  # `look` is a place in the trace's locations, None the thumbnail
         "bias": found.bias,
         "total": found.total,

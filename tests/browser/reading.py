@@ -62,7 +62,9 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
         alone = trace.look_logits(p)
         text = page.locator(f".tn-look[data-look='{p}'] .tn-alone").text_content() or ""
         assert text.startswith(f"alone: {class_name(trace, int(alone.argmax()))} ")
-    lifts = [grid.lift.ravel() for grid in trace.distributions if grid.parent is None or grid.parent in looks]
+    opened = [grid for grid in trace.distributions if grid.parent is None or grid.parent in looks]
+    opened.sort(key=lambda grid: [] if grid.parent is None else list(map(int, called[grid.parent].split("."))))
+    lifts = [grid.lift.ravel() for grid in opened]  # each grid is followed by those inside it
     np.testing.assert_allclose(
         attributes(page, ".tn-node:visible > .tn-grid [data-lift]", "data-lift"), np.concatenate(lifts), **close
     )

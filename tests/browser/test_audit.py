@@ -217,9 +217,9 @@ def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
 ) -> None:
     go, traverse = threading.Event(), explorer.open
 
-    def held(spec: str, where: Any) -> Any:
+    def held(*asked: Any, **how: Any) -> Any:
         go.wait(60)
-        return traverse(spec, where)
+        return traverse(*asked, **how)
 
     monkeypatch.setattr(explorer, "open", held)
     try:

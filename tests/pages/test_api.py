@@ -157,6 +157,46 @@ def test_evaluate_gives_what_the_command_writes(client: Client, place: Path, bir
         assert str(raised.value).startswith(sentence), arguments
 
 
+def test_looks_can_be_cut_from_the_pictures_own_pixels(client: Client, place: Path, birds: tn.TNet) -> None:
+    image = place / "large.png"
+    Image.fromarray(picture(700, 1000, seed=3)).save(image)
+    asked: list[tuple[Any, Any, Any]] = [
+        (None, "native", None), (2, "native", None), ([3, 1, 1, 1], "native", "auto"), (2, "official", None),
+    ]  # fmt: skip
+    for budget, sampling, levels in asked:
+        answer = client.predict(handle_file(image), None, budget, sampling, levels, api_name="/traverse")
+        expected = tn.traverse(birds, image, budget=budget, sampling=sampling, levels=levels)
+        assert answer["sampling"] == answer["trace"]["sampling"] == sampling
+        assert [look["path"] for look in answer["trace"]["locations"]] == [list(k.path) for k in expected.locations]
+        assert answer["trace"]["budget"] == list(expected.budget)
+        read = tn.Trace.from_json(json.dumps(answer["trace"]))
+        assert read.logits() == pytest.approx(expected.logits(), abs=1e-4)
+    # levels that no budget names take the page's looks, never more than it has room for
+    deep = client.predict(handle_file(image), sampling="native", levels="auto", api_name="/traverse")
+    assert deep["trace"]["budget"] == [3, 3, 1, 1] and len(deep["trace"]["locations"]) == 30
+    rows = client.predict(handle_file(image), sampling="native", levels="auto", api_name="/budget_curve")
+    assert rows[-1]["looks"] <= 40 and len({tuple(row["budget"]) for row in rows}) == len(rows)
+    shares = client.predict(
+        handle_file(image), None, None, None, 2, sampling="native", api_name="/contributions"
+    )  # fmt: skip
+    assert shares["sampling"] == "native"
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"sampling": "nativ"}, "Looks are cut by 'official' or 'native' sampling, not by 'nativ'."),
+        ({"sampling": 3}, "Looks are cut by 'official' or 'native' sampling, not by 3."),
+        ({"sampling": "native", "levels": 4}, "Levels are those of training or 'auto', not 4."),
+        ({"levels": "auto"}, "More levels than in training need 'native' sampling"),
+        ({"sampling": "native", "levels": "auto", "budget": [3, 3, 3, 3]}, "A budget of 120 looks is too large here"),
+        (
+            {"sampling": "native", "levels": "auto", "budget": [1] * 9},
+            "A budget of 9 entries is longer than the 5 levels",
+        ),
+    ]
+    for arguments, sentence in wrong:
+        with pytest.raises(AppError) as raised:
+            client.predict(handle_file(image), **arguments, api_name="/traverse")
+        assert str(raised.value).startswith(sentence), arguments
+
+
 def test_wrong_arguments_get_one_sentence(client: Client, place: Path) -> None:
     image = handle_file(place / "wren.png")
     wrong: list[tuple[tuple[Any, ...], str]] = [

@@ -18,6 +18,7 @@ from pages.audit import audit
 from pages.auditor import LABEL, PREDICTED, Auditor
 from pages.explore import Explored
 from pages.explorer import Explorer, Session
+from pages.modes import OWN, Mode
 from pages.waiting import FIRST, NO_PICTURE
 from tests.support.evaluation_cards import bundled, card
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
@@ -194,3 +195,16 @@ def test_an_untrained_model_has_a_report_but_no_audit(explorer: Explorer) -> Non
     assert bare.landing == UNTRAINED
     name, made = Auditor(bare, bare.shelf.cards).of(UNTRAINED)
     assert name is None and "never evaluated" in made
+
+
+def test_a_report_on_looks_cut_otherwise_than_measured_says_so(
+    explorer: Explorer, cards: list[CheckpointCard], tmp_path: Path
+) -> None:
+    Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
+    auditor = Auditor(explorer, lambda: cards)
+    for mode, said in ((Mode("native", "auto"), True), (OWN, False)):
+        session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"), mode=mode)
+        shown = auditor.show(session)
+        told = auditor.report(shown, PREDICTED, shown.usual)
+        assert ("(native sampling, 4 levels), as in Explore; the audit" in told) is said
+        assert ("was measured with official sampling and 3 levels" in told) is said

@@ -13,6 +13,7 @@ from PIL import Image
 import tnet_core as tn
 from pages.counterfactuals import LONGEST, Lab, Untouched, Wish, checked, lab_budget
 from pages.explorer import Explorer, Session
+from pages.modes import Mode
 from pages.waiting import NO_PICTURE
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
@@ -42,6 +43,18 @@ def deep(explorer: Explorer, tmp_path_factory: pytest.TempPathFactory) -> Sessio
 @pytest.fixture(scope="module")
 def untouched(explorer: Explorer, deep: Session) -> Untouched:
     return Lab(explorer).untouched(deep)
+
+
+def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explorer, tmp_path: Path) -> None:
+    Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
+    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"), mode=Mode("native", "auto"))
+    assert (session.trace.sampling, session.trace.levels) == ("native", 4)
+    known = Lab(explorer).untouched(session)
+    assert (known.trace.sampling, known.trace.levels) == ("official", 3)
+    told = board(Lab(explorer).change(known, Wish("flip")))
+    assert "this tab looks as in training, at the network&#x27;s own frame (official sampling)" in told
+    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"))
+    assert "as in training" not in board(Lab(explorer).change(Lab(explorer).untouched(session), Wish("flip")))
 
 
 def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(

@@ -18,6 +18,7 @@ import tnet_core as tn
 from pages import explorer as explorers
 from pages.explorer import Explorer, Session
 from pages.export import file_of
+from pages.modes import Mode
 from pages.pairs import Pairs
 from pages.zoom import LARGEST, part_of
 from tests.core.test_large_images import Counted
@@ -199,3 +200,23 @@ def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     assert trace.image.sha256 == known and hashing.files == [str(path)]
     _, sent = explorer.open(explorer.landing, str(path))
     assert json.loads(sent)["evidence"]["image"]["sha256"] == known  # it costs nothing any more
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg"])
+def test_a_file_of_lines_is_decoded_before_the_turn_of_native_looks(
+    explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Image.fromarray(scene(600, 840)).save(tmp_path / name)
+    counted, during = Counted(monkeypatch), []
+    taken = explorer._taken
+
+    def looking(*how: Any) -> tn.Trace:
+        before = counted.pixels
+        trace = taken(*how)
+        during.append((before, counted.pixels - before))
+        return trace
+
+    monkeypatch.setattr(explorer, "_taken", looking)
+    explorer.looks(explorer.landing, tn.ImageSource.open(tmp_path / name), mode=Mode("native", "auto"))
+    [(before, while_looking)] = during
+    assert before > 0 and while_looking == 0

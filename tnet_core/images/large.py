@@ -88,6 +88,9 @@ class LargeSource(ImageSource):
         pixels = self.turn.upright(averaged(level, (x0, y0, x1, y1), self.turn.size(shrunk)))
         return resized_cut(np.ascontiguousarray(pixels), size)
 
+    def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:
+        self.layout.level(chosen(self.layout.factors, box, size))
+
     @property
     def held(self) -> int:
         return self.layout.held

@@ -96,11 +96,17 @@ class Sampler(Frame):
         if self.mode == "official" and source.scattered:
             self.gather = Lattice(source, *self._crossings()).gather
 
-    def prepare(self) -> None:
-        """Reads or decodes what all looks need, so that looks themselves wait for no file."""
+    def prepare(self, levels: int | None = None) -> None:
+        """Reads or decodes what the looks of so many levels need, so that looks themselves wait for no file."""
         if self.mode == "official":
             rows, cols = self._crossings()
             self.gather(rows[:1], cols[:1])
+            return
+        region, base = self.whole(), self.config.base_resolution
+        for _ in range(self.config.levels if levels is None else levels):
+            y0, x0, y1, x1 = region.visible
+            self.source.ready((x0, y0, x1, y1), (base, base))
+            region = self.cell(region, self.config.cells // 2)  # all looks of a level have about its size
 
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
         """All rows and columns of the source that the virtual input is interpolated from."""

@@ -50,6 +50,9 @@ class ImageSource(ABC):
         """Tells this image from any other in this process, at no cost."""
         return f"{self.hashed}-{self.sha256}"
 
+    def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:  # noqa: B027 - most need nothing
+        """Makes what `resized` would have to make first, if anything, so that it takes its short time later."""
+
     def sha256_of(self, what: str) -> str | None:
         """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
         return self.sha256 if what == self.hashed else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tnet_core import Trace
 from tnet_core.explain.shapley import MAX_LOOKS
+from viz.budgets import opening
 
 FEWEST = 2
 _USUAL = 8
@@ -14,12 +15,10 @@ def pool(trace: Trace) -> tuple[int, ...]:
 
     Two levels: all. More: those of the trained budget, since a page takes far more, level by level.
     """
-    trained = tuple(min(k, most) for k, most in zip(trace.config.budget, trace.budget, strict=True))
-    within = trace.select(budget=trained) if trace.levels > 2 else ()
+    within = trace.select(budget=opening(trace)) if trace.levels > 2 else ()
     return (within if len(within) >= FEWEST else trace.select())[:MAX_LOOKS]
 
 
 def usual(trace: Trace) -> int:
     """How many to begin with: as many as in training, and at least a handful."""
-    trained = len(trace.select(budget=[min(k, m) for k, m in zip(trace.config.budget, trace.budget, strict=True)]))
-    return min(len(pool(trace)), max(_USUAL, trained))
+    return min(len(pool(trace)), max(_USUAL, len(trace.select(budget=opening(trace)))))

@@ -51,7 +51,19 @@ def _head(found: Faithfulness, trace: Trace, subject: Subject) -> str:
         f'<div class="tna-subject"><img src="{html.escape(subject.picture)}" alt=""><p>'
         f"<b>{html.escape(subject.title)}</b>, {html.escape(subject.checkpoint)}. "
         f"The first {count} looks and the thumbnail give <b>{what}</b> "
-        f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.</p></div>'
+        f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.{_otherwise(trace)}</p></div>'
+    )
+
+
+def _otherwise(trace: Trace) -> str:
+    """Where looks were not cut as in training, the measurements on the same page are not about such looks."""
+    config = trace.config
+    if (trace.sampling, trace.levels) == (config.sampling, config.levels):
+        return ""
+    return (
+        f" Its looks are cut from the picture's own pixels ({trace.sampling} sampling, {trace.levels} levels), as in "
+        f"Explore; the audit of the checkpoint above was measured with {config.sampling} sampling and {config.levels} "
+        "levels."
     )
 
 

@@ -16,7 +16,7 @@ def board(shown: Experiment) -> str:
     return (
         f'<div class="tn-stage tnl" data-looks="{shown.start}">'
         f'<div class="tnl-verdict" role="status">{per_look_count(shown, _said)}</div>'
-        f"{pictures(shown)}{_slider(shown)}"
+        f"{_otherwise(shown)}{pictures(shown)}{_slider(shown)}"
         f'<div class="tnl-lower">{looks_panel(shown)}'
         f'<div class="tnl-side">{scores_panel(shown)}{decisions_panel(shown)}</div></div></div>'
     )
@@ -25,6 +25,10 @@ def board(shown: Experiment) -> str:
 def _said(shown: Experiment, k: int) -> str:
     chance = f"<small>{html.escape(by_chance(shown, k))}</small>" if shown.changed and shown.copied is None else ""
     return f"<p>{html.escape(verdict(shown, k))}</p>{chance}"
+
+
+def _otherwise(shown: Experiment) -> str:
+    return f'<p class="tn-caption tnl-otherwise">{html.escape(shown.otherwise)}</p>' if shown.otherwise else ""
 
 
 def _slider(shown: Experiment) -> str:

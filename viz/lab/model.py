@@ -35,6 +35,7 @@ class Experiment:
     label: int | None = None
     where: str = ""  # on what the checkpoint was evaluated
     measured: tuple[Measured, ...] = ()
+    otherwise: str = ""  # how Explore looks at the picture, where that is not as in training
 
     @property
     def most(self) -> int:

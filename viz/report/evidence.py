@@ -31,10 +31,22 @@ def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
         "sha256": None if weights is None else weights.sha256,
         "licence": licence(about),
         "image": {"sha256": trace.image.known_sha256, "hashed": trace.image.hashed},
-        "sampling": trace.sampling,
+        "sampling": _sampling(trace),
         "versions": _versions(),
         "weights": _weights(trace, about),
     }
+
+
+def _sampling(trace: Trace) -> str:
+    """The mode, and what it means where it is not that of training."""
+    if trace.sampling == trace.config.sampling == "official":
+        return trace.sampling
+    frame = "the picture's own pixels" if trace.sampling == "native" else "the network's own frame"
+    own = "" if trace.sampling == trace.config.sampling else f"; trained and measured with {trace.config.sampling}"
+    deeper = (
+        f"; {trace.levels} levels, trained with {trace.config.levels}" if trace.levels != trace.config.levels else ""
+    )
+    return f"{trace.sampling}: looks cut from {frame}{own}{deeper}"
 
 
 def _weights(trace: Trace, about: CheckpointCard) -> str:

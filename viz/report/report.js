@@ -15,7 +15,7 @@ function base64Of(values) {
 
 // The scene as the server could have sent it, with all weights that are known by now, and how the page shows it.
 function sceneAgain(view) {
-  const { scene, state } = view, { known, link, answers, turn, ...sent } = scene;
+  const { scene, state } = view, { known, link, answers, turn, again, ...sent } = scene;
   const sets = [...known.keys()].map(key => key === "" ? [] : key.split(",").map(Number));
   const values = new Float32Array([...known.values()].reduce((sum, weights) => sum + weights.length, 0));
   let at = 0;

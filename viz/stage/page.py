@@ -10,8 +10,8 @@ from viz import report
 _HERE = Path(__file__).parent
 # Concatenated in this order inside one function, so that nothing of it is global but `TNetStage`.
 _SCRIPTS = (
-    "text", "scene", "state", "picture", "decision", "ledger", "looks", "levels", "curve", "steering", "transport",
-    "focus", "link", "svg_boxes", "svg_text", "svg", "files", "export", "tiles", "zoom", "stage",
+    "text", "scene", "state", "picture", "decision", "ledger", "looks", "levels", "curve", "cut", "steering",
+    "transport", "focus", "link", "svg_boxes", "svg_text", "svg", "files", "export", "tiles", "zoom", "stage",
 )  # fmt: skip
 
 
@@ -44,8 +44,8 @@ def head() -> str:
 
 
 def on_load() -> str:
-    """What the component runs once: 'steer', 'take' and 'zoom' are the events it sends to the server."""
-    asked = ", ".join(f"{name}: data => trigger('{name}', data)" for name in ("steer", "take", "zoom"))
+    """What the component runs once: 'steer', 'take', 'zoom' and 'sample' are the events it sends to the server."""
+    asked = ", ".join(f"{name}: data => trigger('{name}', data)" for name in ("steer", "take", "zoom", "sample"))
     return f"TNetStage.mount(element, {{ value: () => props.value, watch, {asked} }});"
 
 

@@ -23,6 +23,7 @@ from viz.lift import lift_bounds
 from viz.names import class_names
 from viz.report import evidence
 from viz.selection import labels
+from viz.stage.cut import cut_of
 from viz.stage.sets import Looks, shown_sets, steps
 
 _LONGEST = 1400  # pixels of the picture's longer side, as shown
@@ -66,6 +67,8 @@ def scene_payload(
             "thumbnail": data_uri(trace.thumbnail, _CROP_QUALITY),
             "classes": class_names(trace),
             "levels": trace.levels,
+            "sampling": trace.sampling,
+            "cut": cut_of(trace),
             "grid": trace.config.grid,
             "base": trace.config.base_resolution,
             "most": trace.budget,

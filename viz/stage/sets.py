@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tnet_core import Trace
+from viz.budgets import distinct
 
 Looks = tuple[int, ...]  # positions in `trace.locations`
 
@@ -14,7 +15,7 @@ def shown_sets(trace: Trace) -> list[Looks]:
     if trace.levels == 2:
         return [tuple(range(k + 1)) for k in range(-1, len(trace.locations))]
     found: dict[Looks, None] = {}
-    for budget in trace.budgets():
+    for budget in distinct(trace):
         looks = trace.select(budget=budget)
         found.update((looks[:k], None) for k in range(len(looks) + 1))
     return list(found)

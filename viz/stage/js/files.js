@@ -6,7 +6,8 @@ const part = (text, longest) => String(text).normalize("NFKD").replace(/\p{M}/gu
 function fileName(scene, what, extension) {
   const picture = part(scene.title.replace(/\.[A-Za-z0-9]{1,5}$/, ""), 60) || "picture";
   const checkpoint = part(scene.evidence.source, 60) || "checkpoint";
-  return `${picture}-${checkpoint}-${what}.${extension}`;
+  const mode = scene.cut?.sampling ? `-${part(scene.cut.sampling, 20)}` : ""; // looks cut otherwise than in training
+  return `${picture}-${checkpoint}${mode}-${what}.${extension}`;
 }
 
 function save(blob, name) {
@@ -21,12 +22,12 @@ const harmless = text => /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 const csvCell = value => value === null || value === undefined ? "" : typeof value === "number" ? String(value) : quoted(harmless(value));
 
-const LEDGER = ["row", "level", "cell", "inside", "x0", "y0", "x1", "y1", "rank", "lift", "weight", "class", "projection", "against", "projection_against", "contribution"];
+const LEDGER = ["row", "level", "cell", "inside", "x0", "y0", "x1", "y1", "rank", "lift", "weight", "class", "projection", "against", "projection_against", "contribution", "sampling"];
 
 // Every digit of the ledger as it is shown: the thumbnail, the looks in their order, the bias and what they add up to.
 function ledgerCsv(view) {
   const { scene, looks, weights, shares, cls, versus } = view, count = scene.bias.length;
-  const names = { class: scene.classes[cls], against: versus === null ? null : scene.classes[versus] };
+  const names = { class: scene.classes[cls], against: versus === null ? null : scene.classes[versus], sampling: scene.sampling };
   const projected = row => ({ projection: scene.projections[row * count + cls], projection_against: versus === null ? null : scene.projections[row * count + versus] });
   const lines = [0, ...looks.map(look => look + 1)].map((row, i) => {
     const look = row ? scene.looks[row - 1] : null, [x0, y0, x1, y1] = look?.box ?? [0, 0, 1, 1];

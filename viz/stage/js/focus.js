@@ -1,6 +1,6 @@
 // The keyboard's place on the stage, kept when what has the focus is made anew.
 
-const PLACES = [".tn-ledger tbody tr", ".tn-look", ".tn-grid [data-cell]", ".tn-budgets input", ".tn-look [data-zoom]"];
+const PLACES = [".tn-ledger tbody tr", ".tn-look", ".tn-grid [data-cell]", ".tn-budgets input", ".tn-look [data-zoom]", ".tn-cut input"];
 
 // A selector that finds the focused element again, or null where it is not made anew.
 function focusedPlace(stage) {
@@ -8,6 +8,7 @@ function focusedPlace(stage) {
   const kind = element && PLACES.find(selector => element.matches(selector));
   if (!kind) return null;
   const { look, cell, level, zoom } = element.dataset;
+  if (element.name) return `${kind}[name="${element.name}"]:checked`;
   if (cell !== undefined) return `.tn-grid[data-parent="${element.closest("[data-parent]").dataset.parent}"] [data-cell="${cell}"]`;
   if (zoom !== undefined) return `${kind}[data-zoom="${zoom}"]`;
   return level !== undefined ? `${kind}[data-level="${level}"]` : `${kind}[data-look="${look}"]`;

@@ -20,7 +20,7 @@ function branch(scene, grid) {
   const node = document.createElement("div");
   node.className = "tn-node";
   if (grid.parent !== null) node.dataset.inside = grid.parent;
-  const title = grid.parent === null ? "level 1: the thumbnail" : `level ${grid.level}: inside look ${scene.looks[grid.parent].name}`;
+  const title = grid.parent === null ? "level 1: the thumbnail" : `level ${grid.level}: inside ${insideOf(scene.looks[grid.parent].name)}`;
   const image = grid.parent === null ? scene.thumbnail : scene.looks[grid.parent].crop;
   const written = scene.grid <= MOST_WRITTEN ? "" : " tn-dense";
   const buttons = grid.lift.map((lift, index) =>
@@ -38,6 +38,11 @@ function branch(scene, grid) {
   return node;
 }
 
+// A name spells the way to its look and has no room in deep grids, whose own place tells most of it.
+const LONG = 5;
+const insideOf = name => name.length > LONG ? name : `look ${name}`;
+const nameInGrid = name => name.length > LONG ? `…${name.slice(name.lastIndexOf(".") + 1)}` : name;
+
 const ordinalShort = n => `#${n}`;
 
 function drawLevels(stage, view) {
@@ -49,7 +54,7 @@ function drawLevels(stage, view) {
       const look = lookAt(scene, parent, Number(cell.dataset.cell)), taken = look >= 0 && view.shown.has(look);
       cell.setAttribute("aria-pressed", taken);
       cell.classList.toggle("tn-newest", taken && look === view.newest);
-      cell.querySelector("b").textContent = taken ? scene.looks[look].name : "";
+      cell.querySelector("b").textContent = taken ? nameInGrid(scene.looks[look].name) : "";
       if (taken) cell.dataset.look = look;
       else delete cell.dataset.look;
       const [rank, lift] = cell.querySelectorAll("small");

@@ -1,6 +1,6 @@
 // The address of what is on the page: checkpoint, example, looks, classes. Pixels are never in it.
 
-const LINKED = ["checkpoint", "example", "looks", "class", "against", "cells", "step"]; // as pages/link.py reads them
+const LINKED = ["checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step"]; // as pages/link.py reads them
 const WRITE_MS = 400; // browsers refuse an address that changes too often
 const COPIED_MS = 2500;
 
@@ -11,7 +11,8 @@ function linkOf(state) {
   const { scene, plan, step } = state, { checkpoint, example } = scene.link, pairs = [];
   if (checkpoint) pairs.push(["checkpoint", checkpoint]);
   if (example) pairs.push(["example", example]);
-  pairs.push(["looks", state.budget.join(",")]);
+  for (const name of ["sampling", "levels"]) if (example && scene.cut?.[name]) pairs.push([name, scene.cut[name]]);
+  if (example || !scene.cut?.levels) pairs.push(["looks", state.budget.join(",")]); // another picture may not be as deep
   if (state.cls !== null) pairs.push(["class", state.cls]);
   if (state.versus !== null) pairs.push(["against", state.versus]);
   if (example && state.manual) pairs.push(["cells", plan.map(look => pathOf(scene, look).join(".")).join(",") || "none"]);

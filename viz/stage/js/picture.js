@@ -1,5 +1,6 @@
 // The picture: cells tinted by lift, numbered boxes, and a click that looks there.
 
+const TINY = 0.07; // of the picture's side: a box without room for its name, which appears when the look is pointed at
 const WIDEST = 4; // stranger shapes are shown squeezed, so that their boxes stay visible
 
 const share100 = share => `${(100 * share).toFixed(3)}%`;
@@ -32,7 +33,7 @@ function buildPicture(stage, scene) {
   photo.alt = scene.title;
   frame.style.setProperty("--ratio", Math.min(Math.max(scene.width / scene.height, 1 / WIDEST), WIDEST).toFixed(5));
   const by = scene.credit ? `<small>${escaped(scene.credit)}</small>` : "";
-  stage.querySelector("figcaption").innerHTML = `${escaped(scene.title)}, ${scene.width} × ${scene.height} px${by}`;
+  stage.querySelector("figcaption").innerHTML = `${escaped(scene.title)}, ${scene.width} × ${scene.height} px${scene.cut?.caption ? `, ${escaped(scene.cut.caption)}` : ""}${by}`;
   const tint = stage.querySelector(".tn-tint"), grid = gridOf(scene, null);
   tint.replaceChildren(...(grid ? territories(grid.boxes, scene.grid) : []).map((box, index) => {
     const cell = document.createElement("div");
@@ -45,6 +46,8 @@ function buildPicture(stage, scene) {
   stage.querySelector(".tn-boxes").replaceChildren(...scene.looks.map((look, at) => {
     const box = document.createElement("div");
     box.className = look.level > 2 ? "tn-box tn-deep" : "tn-box";
+    const [x0, y0, x1, y1] = look.box;
+    if (look.level > 2 && Math.min(x1 - x0, y1 - y0) < TINY) box.classList.add("tn-tiny", x0 < 0.5 ? "tn-before" : "tn-behind");
     box.dataset.look = at;
     place(box, look.box);
     box.innerHTML = `<b>${escaped(look.name)}</b>`;

@@ -14,7 +14,7 @@ function mount(element, host) {
     for (const panel of [drawPicture, drawCost, drawDecision, drawLedger, drawLooks, drawLevels, drawCurve, drawSteered, drawLink, drawExport]) panel(stage, view);
     drawTransport(stage, view, timer !== null);
     // For other tabs of the page: the looks chosen by hand, of this scene.
-    stage.dataset.byHand = state.manual ? JSON.stringify({ scene: state.scene.scene, plan: view.looks }) : "";
+    stage.dataset.byHand = state.manual && !state.scene.cut?.sampling ? JSON.stringify({ scene: state.scene.scene, plan: view.looks }) : "";
     tellAddress(state);
   }
 
@@ -35,6 +35,7 @@ function mount(element, host) {
   function build() {
     const { scene } = state, place = focusedPlace(stage);
     for (const build of [buildPicture, buildLedger, buildLooks, buildLevels]) build(stage, scene);
+    buildCut(stage, scene, host);
     buildTransport(stage, scene, (level, looks) => { leave(); change(() => { state.budget[level] = looks; followNetwork(state); }); });
     stage.classList.toggle("tn-deeper", scene.levels > 2);
     stage.dataset.state = "shown";
@@ -52,7 +53,10 @@ function mount(element, host) {
       stopWaiting();
       forget();
       say("");
-      show(openScene(answer));
+      show(openScene(answer), answer.again); // the same picture, looked at in another way
+    } else if (answer.kind === "refused" && state) {
+      buildCut(stage, state.scene, host); // as it was
+      say(answer.sentence);
     }
   }
 

@@ -4,11 +4,11 @@ const STEP_MS = 700;
 
 function buildTransport(stage, scene, onBudget) {
   const place = stage.querySelector(".tn-budgets");
-  const names = ["Looks at the picture", "Looks inside each of them", "And inside each of those"];
+  const names = level => ["Looks at the picture", "Looks inside each of them", "And inside each of those"][level] ?? `Inside those of level ${level + 1}`;
   place.hidden = scene.levels < 3;
   place.replaceChildren(...(scene.levels < 3 ? [] : scene.most).map((most, level) => {
     const label = document.createElement("label");
-    label.innerHTML = `<span>${names[Math.min(level, 2)]}</span><input type="range" min="0" max="${most}" step="1" data-level="${level}"><output></output>`;
+    label.innerHTML = `<span>${names(level)}</span><input type="range" min="0" max="${most}" step="1" data-level="${level}"><output></output>`;
     label.querySelector("input").addEventListener("input", event => onBudget(level, Number(event.target.value)));
     return label;
   }));

@@ -1,0 +1,97 @@
+"""Which pixels looks are cut from: what the stage says about it, and what can be chosen for a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnet_core import TNetConfig, Trace
+from viz.budgets import MOST_LOOKS, deepest, trained, unbounded
+
+Choice = tuple[str, str]  # what the page asks for, and what it is called
+
+
+def cut_of(trace: Trace) -> dict[str, Any] | None:
+    """Nothing for a model that takes no looks. `sampling` and `levels` are what a link says; None is as in training."""
+    config, image = trace.config, trace.image
+    if config.is_baseline:
+        return None
+    larger = max(image.width, image.height) > config.input_size
+    depth = deepest(config, image.width, image.height)
+    native = trace.sampling == "native"
+    return {
+        "sampling": None if trace.sampling == config.sampling else trace.sampling,
+        "levels": "auto" if trace.levels > config.levels else None,
+        "frames": _frames(config) if larger else [],
+        "frame": trace.sampling,
+        "depths": _depths(config, depth) if larger and native and depth > config.levels else [],
+        "sentence": _told(trace) if larger or native else f"{no_choice(config).capitalize()}.",
+        "caption": "looks cut from its own pixels" if native else "",
+    }
+
+
+def no_choice(config: TNetConfig) -> str:
+    """Why looks are cut as in training, as a part of a sentence."""
+    if config.is_baseline:
+        return "this model sees the whole picture once and takes no looks"
+    return (
+        f"this picture has no more pixels than the network's own frame ({_frame(config)}), so looks are cut from that"
+    )
+
+
+def elsewhere(trace: Trace) -> str:
+    """What other tabs say when Explore's looks are not cut as in training, and theirs are; else nothing."""
+    config = trace.config
+    if (trace.sampling, trace.levels) == (config.sampling, config.levels):
+        return ""
+    frame = "the network's own frame" if config.sampling == "official" else f"{config.levels} levels"
+    return (
+        f"Explore looks at the picture's own pixels; this tab looks as in training, at {frame} ({config.sampling} "
+        "sampling), so its numbers are others."
+    )
+
+
+def _frame(config: TNetConfig) -> str:
+    return f"{config.input_size} × {config.input_size} px"
+
+
+def _frames(config: TNetConfig) -> list[Choice]:
+    """A network that was trained on pictures' own pixels has no frame of its own."""
+    if config.sampling == "native":
+        return []
+    return [("official", f"the network's own frame, {_frame(config)}"), ("native", "the picture's own pixels")]
+
+
+def _depths(config: TNetConfig, depth: int) -> list[Choice]:
+    return [("trained", f"{config.levels}, as in training"), ("auto", f"{depth}, as deep as the picture goes")]
+
+
+def _told(trace: Trace) -> str:
+    config, image = trace.config, trace.image
+    if trace.sampling == "official":
+        return (
+            f"As in training: the picture's {image.width} × {image.height} px are shrunk to {_frame(config)} before "
+            "anything is cut, so that no look shows finer detail."
+        )
+    told = (
+        f"Each look is cut from the {image.width} × {image.height} px of the file and shrunk once, to the "
+        f"{config.base_resolution} × {config.base_resolution} px that the network sees."
+    )
+    if config.sampling == "official":
+        told += (
+            " Training, and every accuracy told about this checkpoint, used its own frame (official sampling): no "
+            "accuracy was measured for looks like these."
+        )
+    return told + _deeper(trace)
+
+
+def _deeper(trace: Trace) -> str:
+    """What more levels mean, and where they take fewer looks than they would in training."""
+    config, levels = trace.config, trace.levels
+    if levels <= config.levels:
+        return ""
+    told = f" Looks go on inside looks until one has no more pixels than the network sees, {levels} levels in all."
+    budget = trained(config, levels)
+    if budget == unbounded(config, levels):
+        return told
+    written = " × ".join(map(str, budget))
+    return f"{told} Deep ones take fewer looks than training would ({written}): a page has room for {MOST_LOOKS}."
