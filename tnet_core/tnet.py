@@ -153,7 +153,7 @@ class TNet(nn.Module):
 
     def glance(self, images: Tensor, positions: Tensor) -> Glance:
         """The first part of `look`, up to the location map."""
-        count = math.ceil(images.shape[0] / self._portion(images))
+        count = max(math.ceil(images.shape[0] / self._portion(images)), 1)
         parts = [self.features.begin(part) for part in images.tensor_split(count)]
         maps = [location_map for location_map, _ in parts if location_map is not None]
         return Glance(_cat(maps) if maps else None, _cat([carried for _, carried in parts]), positions)
@@ -161,7 +161,7 @@ class TNet(nn.Module):
     def complete(self, glances: Sequence[Glance]) -> Tensor:
         """The second part: V' (N, D) of the looks of all these, in their order."""
         carried = _cat([glance.carried for glance in glances])  # (N, …)
-        count = math.ceil(carried.shape[0] / TOGETHER)
+        count = max(math.ceil(carried.shape[0] / TOGETHER), 1)
         vectors = _cat([self.features.finish(part) for part in carried.tensor_split(count)])
         return self._placed(vectors, _cat([glance.positions for glance in glances]))
 

@@ -31,6 +31,7 @@ from tnet_core.trace import Trace
 from tnet_core.viewing import Features, Position, Viewer
 
 _BATCH = 128  # looks per backbone call; a larger level is split to bound memory
+_MOST_WAITING = 4 * _BATCH  # looks that wait at their maps, for the same reason
 _NOT_YET = np.empty(0, np.float32)  # the features of a look that is not completed
 
 
@@ -132,6 +133,8 @@ class Traversal:
             while targets := self._pending(limit=None):
                 for start in range(0, len(targets), _BATCH):
                     self._process(targets[start : start + _BATCH], waiting)
+                    if len(self._nodes) - first >= _MOST_WAITING:
+                        first = self._complete(first, waiting)
         finally:  # a policy may fail half-way: what was seen before stays
             self._complete(first, waiting)
         return self.trace()
@@ -267,10 +270,13 @@ class Traversal:
                 self._children[node.target.parent].append(node.target.index)
             self._nodes.append(node)
 
-    def _complete(self, first: int, waiting: list[Glance]) -> None:
-        """Features of the nodes from `first` on, if they wait for them; without them no node stays."""
+    def _complete(self, first: int, waiting: list[Glance]) -> int:
+        """Features of the nodes from `first` on, if they wait for them; without them no node stays.
+
+        The number of nodes, none of which waits any more.
+        """
         if not waiting:
-            return
+            return len(self._nodes)
         began = time.perf_counter()
         nodes = self._nodes[first:]
         try:
@@ -283,6 +289,8 @@ class Traversal:
         for node, vector, projection in zip(nodes, features.vectors, features.projections, strict=True):
             node.feature, node.projection = vector, projection
             node.seconds += seconds
+        waiting.clear()
+        return len(self._nodes)
 
     def _opens_grids(self, targets: list[_Target]) -> bool:
         parent = targets[0].parent

@@ -13,6 +13,7 @@ import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
 from tnet_core import tnet
+from tnet_core import traversal as traversals
 from tnet_core.images.reducing import reduced
 from tnet_core.optimise.optimised import optimised
 
@@ -78,6 +79,16 @@ def test_a_traversal_in_one_go_is_the_traversal_step_by_step(
         np.testing.assert_allclose(whole.weights(), trace.weights(), atol=1e-5)
         assert all(seconds > 0 for seconds in whole.timing.seconds)
         assert len(whole.timing.seconds) == len(whole.locations) + 1
+
+
+def test_not_all_looks_of_a_large_budget_wait(models: tuple[tn.TNet, tn.TNet], monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = models[1]
+    expected = tn.traverse(fast, picture(), budget=(4, 3))
+    monkeypatch.setattr(traversals, "_BATCH", 2)
+    monkeypatch.setattr(traversals, "_MOST_WAITING", 4)
+    found = tn.traverse(fast, picture(), budget=(4, 3))
+    assert [look.path for look in found.locations] == [look.path for look in expected.locations]
+    np.testing.assert_allclose(found.logits(), expected.logits(), atol=1e-4)
 
 
 def test_a_traversal_may_be_finished_in_one_go_after_some_steps(models: tuple[tn.TNet, tn.TNet]) -> None:

@@ -15,7 +15,7 @@ class ImageInfo:
     """Which image it was; never its pixels.
 
     Of a large file `sha256` is taken when it is first read, so that a traversal costs no more than
-    its looks. Writing, pickling and comparing with another file read it; copying and printing do not.
+    its looks. Writing, pickling, hashing and comparing with another file read it; copying and printing do not.
     """
 
     sha256: str

@@ -10,7 +10,7 @@ def reduced(images: Tensor, side: int) -> Tensor:
     """(B, 3, H, W) -> (B, 3, side, side).
 
     Where an axis shrinks by a whole number, an output pixel is one pixel, or the mean of two neighbours: slices
-    of the images then take an eighth of the time of a general resize.
+    of the images then take an eighth of the time of a general resize. They may share the images' memory.
     """
     height, width = images.shape[2:]
     if height % side or width % side:

@@ -8,7 +8,8 @@ Which batch norm follows which convolution is found by running the module once, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -50,14 +51,46 @@ def _is_frozen(pair: Pair) -> bool:
 
 def example_of(model: TNet) -> Tensor:
     side = model.config.base_resolution
-    return torch.linspace(-1, 1, 3 * side * side, device=model.device).view(1, 3, side, side)
+    like = model.classifier.linear.weight
+    return torch.linspace(-1, 1, 3 * side * side, device=like.device, dtype=like.dtype).view(1, 3, side, side)
 
 
 def _fold(model: TNet, wanted: Callable[[Pair], bool]) -> list[Pair]:
+    """What was folded: nothing where it would change what the backbone says, however that comes about."""
     pairs = {pair: size for pair, size in find_pairs(model).items() if wanted(pair)}
+    example = torch.cat([example_of(model), example_of(model).flip(2).sin()])
+    before = said(model, example)
     for pair, size in pairs.items():
         join(*pair, size)
-    return list(pairs)
+    if all(alike(a, b) for a, b in zip(before, said(model, example), strict=True)):
+        return list(pairs)
+    for pair in pairs:  # as with a convolution whose output goes elsewhere too
+        for module in pair:
+            del module.forward
+    return []
+
+
+@torch.no_grad()
+def said(model: TNet, images: Tensor) -> list[Tensor]:
+    """Feature vectors and location maps of the backbone, in evaluation mode."""
+    with _evaluating(model.features.body) as body, model.features.tapped() as maps:
+        return [body(images), *maps]
+
+
+def alike(a: Tensor, b: Tensor) -> bool:
+    """Up to rounding, beside what the values differ by among themselves."""
+    limit = 0.02 * a.std() + 1e-6 * a.abs().max()
+    return a.shape == b.shape and bool(((a - b).abs() <= limit).all())
+
+
+@contextmanager
+def _evaluating(body: nn.Module) -> Iterator[nn.Module]:
+    modes = {module: module.training for module in body.modules()}
+    try:
+        yield body.eval()
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 @torch.no_grad()
@@ -77,8 +110,9 @@ def find_pairs(model: TNet) -> dict[Pair, torch.Size]:
 
     def after_conv(module: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
         assert isinstance(module, nn.Conv2d)
-        sizes[module] = given[0].shape[2:]
-        made_by[id(output)] = (output, module)
+        if given:  # and not by name
+            sizes[module] = given[0].shape[2:]
+            made_by[id(output)] = (output, module)
         runs[module] = runs.get(module, 0) + 1
 
     def before_norm(module: nn.Module, given: tuple[Tensor, ...]) -> None:
@@ -88,25 +122,28 @@ def find_pairs(model: TNet) -> dict[Pair, torch.Size]:
             found[module] = made_by[id(given[0])][1]
 
     handles = []
-    modes = {module: module.training for module in body.modules()}
-    for module in modes:
-        if isinstance(module, nn.Conv2d):
+    for module in body.modules():
+        if _plain(module):
             handles.append(module.register_forward_hook(after_conv))
         elif isinstance(module, nn.BatchNorm2d) and module.track_running_stats:
             handles.append(module.register_forward_pre_hook(before_norm))
     try:
-        body.eval()
-        with model.features.tapped() as maps:
+        with _evaluating(body), model.features.tapped() as maps:
             body(example_of(model))
     finally:
         for handle in handles:
             handle.remove()
-        for module, mode in modes.items():
-            module.training = mode
     convs = list(found.values())
     read = [made_by[id(tensor)][1] for tensor in maps if id(tensor) in made_by]
     once = {norm: conv for norm, conv in found.items() if runs[conv] == runs[norm] == 1 and convs.count(conv) == 1}
     return {(conv, norm): sizes[conv] for norm, conv in once.items() if conv not in read}
+
+
+def _plain(module: nn.Module) -> bool:
+    """Whether it convolves with its weights as they are, and zeros around the map."""
+    if not isinstance(module, nn.Conv2d) or type(module) not in (nn.Conv2d, Conv2dSame):
+        return False
+    return module.padding_mode == "zeros" and not isinstance(module.padding, str)
 
 
 def join(conv: nn.Conv2d, norm: nn.BatchNorm2d, size: torch.Size) -> None:

@@ -22,6 +22,13 @@ class NotFlatError(Exception):
     """The model does something that a list of calls cannot say."""
 
 
+# What makes plain numbers of values, or writes into them without a result.
+_READING = {
+    "__setitem__", "__bool__", "__int__", "__float__", "__complex__", "__index__", "__contains__", "__array__", "item",
+    "tolist", "numpy", "equal", "allclose", "is_nonzero",
+}  # fmt: skip
+
+
 class Slot(NamedTuple):
     """Where a value lies while a program runs; 0 are the images."""
 
@@ -113,7 +120,9 @@ class Recording:
         return Program(tuple(calls[:cut]), tuple(calls[cut:]), self.map, carried, self.vector)
 
     def _tidied(self) -> list[Call]:
-        """Values are let go after their last use; the map and what crosses the cut are taken before that."""
+        """Nothing behind the vector; values are let go after their last use, but for the map and the vector."""
+        end = next(i + 1 for i, call in enumerate(self.calls) if call.made == self.vector)
+        del self.calls[end:]
         last: dict[Slot, int] = {}
         for i, call in enumerate(self.calls):
             last |= dict.fromkeys(call.used, i)
@@ -150,7 +159,11 @@ class _Recorder(TorchFunctionMode):
         if not isinstance(made, Tensor):
             if _has_tensor(made):
                 raise NotFlatError("A call makes several values.")
+            if getattr(run, "__name__", "") in _READING:
+                raise NotFlatError("What is called depends on values.")
             return  # a shape, a flag: what follows from it is taken as constant and checked afterwards
+        if "<locals>" in getattr(run, "__qualname__", "") or type(run).__name__ == "method-wrapper":
+            raise NotFlatError("A call has no name by which another process could find it.")
         if any(_has_tensor(value) for value in options.values()):
             raise NotFlatError("A value is given by name.")
         slots = tuple(self.slots.get(id(arg), arg) if isinstance(arg, Tensor) else arg for arg in args)
@@ -191,22 +204,23 @@ def recorded(body: nn.Module, example: Tensor, mapped: Callable[[], list[Tensor]
 def _leaves_noted(body: nn.Module, recorder: _Recorder) -> Iterator[None]:
     versions: list[int] = []
 
-    def before(_: nn.Module, args: tuple[Any, ...]) -> None:
+    def before(_: nn.Module, args: tuple[Any, ...], __: dict[str, Any]) -> None:
         recorder.inside += 1
         versions.append(args[0]._version if args and isinstance(args[0], Tensor) else 0)
 
-    def after(module: nn.Module, args: tuple[Any, ...], made: Any) -> None:
-        recorder.inside -= 1
+    def after(module: nn.Module, args: tuple[Any, ...], options: dict[str, Any], made: Any) -> None:
         version = versions.pop()
         handed_on = bool(args) and made is args[0] and made._version == version  # as dropout does when not learning
+        recorder.inside -= 1
         if not recorder.inside and not handed_on:
             run = module.__dict__.get("forward", module)
-            recorder.note(run, args, {}, made)
+            recorder.note(run, args, options, made)
 
     handles = []
     for module in body.modules():
-        if not any(module.children()) or isinstance(module, nn.BatchNorm2d):
-            handles += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+        if next(module.children(), None) is None or isinstance(module, nn.BatchNorm2d):
+            handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
+            handles.append(module.register_forward_hook(after, with_kwargs=True))
     try:
         yield
     finally:

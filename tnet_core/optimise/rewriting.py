@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tnet_core.optimise.fusing import Fused
-from tnet_core.optimise.program import Recording, Slot
+from tnet_core.optimise.program import Call, Recording, Slot
 
 _SUMS = {operator.add, operator.iadd, torch.add, Tensor.add, Tensor.add_, Tensor.__add__, Tensor.__iadd__}
 _PRODUCTS = {operator.mul, torch.mul, Tensor.mul, Tensor.__mul__}
@@ -35,6 +36,9 @@ def _gates_in_place(recording: Recording) -> None:
             maker = recording.maker(gated)
             if maker is None or not isinstance(recording.calls[maker].run, Fused) or gated in _kept(recording):
                 continue
+            cut = -1 if recording.map is None else recording.maker(recording.map)
+            if cut is not None and maker <= cut < i:
+                continue  # a look that waits must stay as it is
             if recording.users(gated)[-1] == i and call.used[1] != gated:
                 recording.calls[i] = replace(call, run=Tensor.mul_)
 
@@ -58,16 +62,20 @@ def _pixels_as_vectors(recording: Recording) -> None:
     """A convolution of maps of one pixel is a linear layer, which takes a tenth of the time to call."""
     for i, call in enumerate(recording.calls):
         conv = call.run
-        if not isinstance(conv, nn.Conv2d) or type(conv) is not nn.Conv2d or call.shapes[0][2:] != (1, 1):
+        if not isinstance(conv, nn.Conv2d) or [shape[2:] for shape in call.shapes] != [(1, 1)]:
             continue
-        if (conv.kernel_size, conv.padding, conv.groups) == ((1, 1), (0, 0), 1):
+        alike = (type(conv), conv.kernel_size, conv.padding, conv.groups)
+        if alike == (nn.Conv2d, (1, 1), (0, 0), 1):
             recording.calls[i] = replace(call, run=OnePixel(conv))
 
 
 def _gates_as_one(recording: Recording) -> None:
     """Squeeze-and-excitation in one call, which passes vectors on instead of maps of one pixel."""
-    for i in range(len(recording.calls) - 6, -1, -1):
-        mean, squeeze, activate, excite, squash, product = chain = recording.calls[i : i + 6]
+    for i in range(len(recording.calls) - 1, -1, -1):
+        chain = recording.calls[i : i + 6]
+        if len(chain) < 6:
+            continue
+        mean, squeeze, activate, excite, squash, product = chain
         if mean.run != Tensor.mean or mean.args[1:] != ((2, 3),) or mean.options != {"keepdim": True}:
             continue
         in_line = all(after.args == (before.made,) for before, after in pairwise(chain[:5]))
@@ -75,8 +83,12 @@ def _gates_as_one(recording: Recording) -> None:
         if not in_line or not alone or product.args != (mean.args[0], squash.made):
             continue
         if isinstance(squeeze.run, OnePixel) and isinstance(excite.run, OnePixel) and product.run == Tensor.mul_:
-            gate = Gate(squeeze.run, activate.run, excite.run, squash.run)
+            gate = Gate(squeeze.run, _bound(activate), excite.run, _bound(squash))
             recording.calls[i : i + 6] = [replace(product, run=gate, args=mean.args[:1], shapes=mean.shapes)]
+
+
+def _bound(call: Call) -> Callable[..., Tensor]:
+    return partial(call.run, **call.options) if call.options else call.run
 
 
 def _kept(recording: Recording) -> tuple[Slot | None, ...]:
