@@ -60,7 +60,8 @@ class TrainOutput:
     log_probs: list[Tensor]  # per level 2..L: (B * n_l,) log-probability of each chosen cell
     sequence_log_prob: Tensor  # (B,) sum over all chosen cells
     representation: Tensor  # (B, D) aggregated vector, before the classifier's dropout
-    features: Tensor  # (B, N, D) V' of all looks, thumbnail first
+    vectors: Tensor  # (B, N, D) V of all looks, thumbnail first
+    features: Tensor  # (B, N, D) V' of them
     weights: Tensor  # (B, N)
     location_logits: list[Tensor]  # per level 1..L-1: (B * n_l, n * n), unit length
     selected: list[Tensor]  # per level 1..L-1: (B * n_l, k) chosen cells, raster order
@@ -70,10 +71,16 @@ class TrainOutput:
 class _Looks:
     """What `TrainOutput` is made of; lists per level."""
 
+    vectors: list[Tensor] = field(default_factory=list)  # (B, n_l, D)
     features: list[Tensor] = field(default_factory=list)  # (B, n_l, D)
     location_logits: list[Tensor] = field(default_factory=list)
     probabilities: list[Tensor] = field(default_factory=list)
     selected: list[Tensor] = field(default_factory=list)
+
+    def add(self, batch: int, vector: Tensor, feature: Tensor) -> None:
+        """A level: V and V' (B * n_l, D)."""
+        self.vectors.append(vector.view(batch, -1, vector.shape[1]))
+        self.features.append(feature.view(batch, -1, feature.shape[1]))
 
     def fill(self, looks_per_grid: Sequence[int]) -> None:
         """Levels below a budget of 0, where nothing was looked at."""
@@ -83,7 +90,8 @@ class _Looks:
             self.probabilities.append(self.probabilities[0][:0])
             self.selected.append(self.selected[0].new_zeros((0, k)))
         for _ in range(len(looks_per_grid) + 1 - len(self.features)):
-            self.features.append(first.new_zeros((first.shape[0], 0, first.shape[2])))
+            self.vectors.append(first[:, :0])
+            self.features.append(first[:, :0])
 
 
 class TNet(nn.Module):
@@ -158,12 +166,12 @@ class TNet(nn.Module):
         maps = [location_map for location_map, _ in parts if location_map is not None]
         return Glance(_cat(maps) if maps else None, _cat([carried for _, carried in parts]), positions)
 
-    def complete(self, glances: Sequence[Glance]) -> Tensor:
-        """The second part: V' (N, D) of the looks of all these, in their order."""
+    def complete(self, glances: Sequence[Glance]) -> tuple[Tensor, Tensor]:
+        """The second part: V and V' (N, D) of the looks of all these, in their order."""
         carried = _cat([glance.carried for glance in glances])  # (N, …)
         count = max(math.ceil(carried.shape[0] / TOGETHER), 1)
         vectors = _cat([self.features.finish(part) for part in carried.tensor_split(count)])
-        return self._placed(vectors, _cat([glance.positions for glance in glances]))
+        return vectors, self._placed(vectors, _cat([glance.positions for glance in glances]))
 
     def locate(self, seen: LookOutput | Glance) -> Tensor:
         """Unit-length location logits (B, n * n). No gradient reaches the backbone from here."""
@@ -213,7 +221,7 @@ class TNet(nn.Module):
             if isinstance(seen, Glance):
                 waiting.append(seen)
             else:
-                looks.features.append(seen.feature.view(batch, -1, seen.feature.shape[1]))  # (B, n_l, D)
+                looks.add(batch, seen.vector, seen.feature)
             if k is None:
                 break
             unit = self.locate(seen)  # (B * n_l, n * n)
@@ -226,8 +234,9 @@ class TNet(nn.Module):
                 break
             level_images, positions = self._descend(level_images, positions, cells)
         if waiting:
-            rows = self.complete(waiting).split([len(glance.positions) for glance in waiting])
-            looks.features.extend(level.view(batch, -1, level.shape[1]) for level in rows)
+            counts = [len(glance.positions) for glance in waiting]
+            for level in zip(*(rows.split(counts) for rows in self.complete(waiting)), strict=True):
+                looks.add(batch, *level)
         looks.fill(looks_per_grid)
         return looks
 
@@ -251,6 +260,7 @@ class TNet(nn.Module):
             log_probs=log_probs,
             sequence_log_prob=sequence,
             representation=representation,
+            vectors=torch.cat(looks.vectors, dim=1),
             features=stacked,
             weights=weights,
             location_logits=looks.location_logits,

@@ -70,7 +70,7 @@ class Viewer:
     def complete(self, glances: Sequence[Glance]) -> Features:
         """The features of all these looks, in their order."""
         with torch.inference_mode():
-            features = Features(*fetch(self._projected(self.model.complete(glances))))
+            features = Features(*fetch(self._projected(self.model.complete(glances)[1])))
         _check_finite([features.vectors, features.projections])
         return features
 

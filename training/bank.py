@@ -159,14 +159,14 @@ def worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Te
 
 
 def _look_everywhere(model: TNet, images: Tensor) -> dict[str, np.ndarray]:
-    inputs: list[Tensor] = []  # of the location module
+    maps: list[Tensor] = []  # that the location module reads
     assert model.location is not None
-    handle = model.location.register_forward_pre_hook(lambda _, given: inputs.extend(given))
+    handle = model.location.register_forward_pre_hook(lambda _, given: maps.append(given[0]))
     try:
         out = model.forward_train(images, model.config.cells)
     finally:
         handle.remove()
-    found = {"features": out.features, "maps": inputs[0], "vectors": inputs[1]}
+    found = {"features": out.features, "maps": maps[0], "vectors": out.vectors[:, 0]}
     stored = {name: value.cpu().half().numpy() for name, value in found.items()}
     if not all(np.isfinite(value).all() for value in stored.values()):
         raise TNetError("Features of this model are not finite, or too large for half precision: no bank can be made.")

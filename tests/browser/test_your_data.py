@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
@@ -16,6 +15,7 @@ import tnet_core as tn
 from tests.browser.conftest import copy_of_the_project, running, visitor
 from tests.browser.reading import beyond, contrasts
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
+from tests.support.same import assert_same
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture
 from training.data.folders import open_folder
@@ -111,22 +111,6 @@ def measured(place: Path, data: Path) -> dict[str, object]:
     options = Options(budget=3, policies=("learned", "centre", "random"), limit=8, resamples=2000, workers=0,
                       equivariance=False, timing=False, batch_size=2)  # fmt: skip
     return evaluate(model, fit_to(model, open_folder(data)), options)
-
-
-def assert_same(found: Any, expected: Any, where: str) -> None:
-    """Numbers up to the last digits: another process's threads add up in another order."""
-    if isinstance(expected, dict):
-        assert set(found) == set(expected), where
-        for key in expected:
-            assert_same(found[key], expected[key], f"{where}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), where
-        for index, value in enumerate(expected):
-            assert_same(found[index], value, f"{where}[{index}]")
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=2e-5), where
-    else:
-        assert found == expected, where
 
 
 def assert_table(page: Page, expected: dict[str, object]) -> None:

@@ -20,6 +20,7 @@ from pages.evaluator import RESAMPLES
 from pages.explorer import Explorer
 from tests.support.checkpoints import NAMES, save_birds
 from tests.support.models import TINY_3L, picture, tiny
+from tests.support.same import assert_same
 from tests.support.served_site import served
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders
@@ -142,7 +143,7 @@ def test_evaluate_gives_what_the_command_writes(client: Client, place: Path, bir
     shutil.rmtree(data / "dodo")
     expected = evaluate(birds, fit_to(birds, open_folder(data)), options)
     for part in ("budgets", "policies", "stopping", "heat_map", "per_image", "intervals"):
-        assert answer["evaluation"][part] == json.loads(json.dumps(expected[part])), part
+        assert_same(answer["evaluation"][part], json.loads(json.dumps(expected[part])), part)
     assert answer["evaluation"]["dataset"] == expected["dataset"] | {"split": "uploaded"}
     wrong: list[tuple[tuple[Any, ...], str]] = [
         ((handle_file(place / "wren.png"),), "This is not a zip file, or it is damaged."),

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import tnet_core as tn
@@ -74,10 +75,15 @@ class BackboneCalls:
         self.batches: list[int] = []
 
     def __enter__(self) -> BackboneCalls:
-        self._handle = self._model.features.register_forward_hook(
-            lambda _, inputs, __: self.batches.append(inputs[0].shape[0])
-        )
+        features = self._model.features
+        begin = features.begin
+
+        def counted(images: Tensor) -> tuple[Tensor | None, Tensor]:
+            self.batches.append(images.shape[0])
+            return begin(images)
+
+        features.begin = counted  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._handle.remove()
+        del self._model.features.begin

@@ -52,6 +52,8 @@ class Favourites(nn.Module):
 class Contrast(nn.Module):
     """A map whose value at each cell is the variance of the pixels there, and a feature vector of zeros."""
 
+    stops = False
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.num_features = width
