@@ -97,10 +97,11 @@ def _shares(start: float, stop: float, outputs: int, limit: int) -> list[_Piece]
         begin, end = edges[at:-1][:step, None], edges[at + 1 :][:step, None]
         pixels = np.arange(int(begin[0, 0]), int(np.ceil(end[-1, 0])))
         overlap = np.clip(np.minimum(end, pixels + 1) - np.maximum(begin, pixels), 0, None)
+        shares = (overlap / overlap.sum(1, keepdims=True)).astype(np.float32)
         # Some writers round a level's size down: its last pixel then stands for what is missing too.
-        pixels = np.minimum(pixels, limit - 1)
-        first, last = int(pixels[0]), int(pixels[-1]) + 1
-        shares = np.zeros((len(begin), last - first), np.float32)
-        np.add.at(shares.T, pixels - first, overlap.T / overlap.sum(1))
+        first = min(int(pixels[0]), limit - 1)
+        last = min(int(pixels[-1]) + 1, limit)
+        if shares.shape[1] > last - first:
+            shares = np.hstack([shares[:, : last - first - 1], shares[:, last - first - 1 :].sum(1, keepdims=True)])
         pieces.append((first, last, shares))
     return pieces
