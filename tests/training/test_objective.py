@@ -37,7 +37,7 @@ def output(logits: Tensor, feature_logits: list[Tensor], log_probs: list[Tensor]
     batch = logits.shape[0]
     sequence = sum((level.view(batch, -1).sum(1) for level in log_probs), logits.new_zeros(batch))
     none = logits.new_zeros(0)
-    return TrainOutput(logits, feature_logits, log_probs, sequence, vectors, none, none, [], [])
+    return TrainOutput(logits, feature_logits, log_probs, sequence, vectors, none, none, none, [], [])
 
 
 def sure_of(*classes: int, ratio: float = 3.0) -> Tensor:
