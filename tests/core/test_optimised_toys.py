@@ -18,8 +18,6 @@ from tnet_core.optimise.rewriting import Gate
 class Toy(nn.Module):
     """Convolution and batch norm, something, convolution and batch norm, a vector."""
 
-    conv: nn.Module = nn.Conv2d(3, 8, 3, padding=1, bias=False)
-
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(0)

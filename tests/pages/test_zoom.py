@@ -164,22 +164,28 @@ def test_reading_many_pixels_is_told(
     assert told == ["Reading 120 × 90 pixels"]
 
 
-def test_a_large_file_is_read_before_the_turn_of_its_traversal(
-    explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tiff(tmp_path / "a.tif", scene(300, 420), tile=64)
-    counted, during = Counted(monkeypatch), []
+def pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> tuple[int, int]:
+    """Of a file, before its traversal has its turn and while it has it."""
+    counted, during = Counted(monkeypatch), list[tuple[int, int]]()
     taken = explorer._taken
 
-    def looking(*how: Any) -> tn.Trace:
+    def looking(*given: Any) -> tn.Trace:
         before = counted.pixels
-        trace = taken(*how)
+        trace = taken(*given)
         during.append((before, counted.pixels - before))
         return trace
 
     monkeypatch.setattr(explorer, "_taken", looking)
-    explorer.looks(explorer.landing, tn.ImageSource.open(path))
-    [(before, while_looking)] = during
+    explorer.looks(explorer.landing, tn.ImageSource.open(path), **how)
+    [found] = during
+    return found
+
+
+def test_a_large_file_is_read_before_the_turn_of_its_traversal(
+    explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tiff(tmp_path / "a.tif", scene(300, 420), tile=64)
+    before, while_looking = pixels_read(explorer, path, monkeypatch)
     assert before > 0 and while_looking == 0
 
 
@@ -207,16 +213,5 @@ def test_a_file_of_lines_is_decoded_before_the_turn_of_native_looks(
     explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     Image.fromarray(scene(600, 840)).save(tmp_path / name)
-    counted, during = Counted(monkeypatch), []
-    taken = explorer._taken
-
-    def looking(*how: Any) -> tn.Trace:
-        before = counted.pixels
-        trace = taken(*how)
-        during.append((before, counted.pixels - before))
-        return trace
-
-    monkeypatch.setattr(explorer, "_taken", looking)
-    explorer.looks(explorer.landing, tn.ImageSource.open(tmp_path / name), mode=Mode("native", "auto"))
-    [(before, while_looking)] = during
+    before, while_looking = pixels_read(explorer, tmp_path / name, monkeypatch, mode=Mode("native", "auto"))
     assert before > 0 and while_looking == 0
