@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tnet_core import ImageSource, TNetError
-from tnet_core.images.vips import library
+from tnet_core.imageio.vips import library
 
 PHOTOGRAPH = Path(__file__).parents[1] / "examples" / "nuthatch.jpg"
 KINDS = ("pyramid", "tiled", "jpeg")

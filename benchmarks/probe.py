@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import tnet_core as tn
-from tnet_core.memory import PeakMemory
+from tnet_core.inference.memory import PeakMemory
 
 
 def measured(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import tnet_core as tn
 from pages.link import Cell
 from pages.modes import Mode
-from tnet_core.images.sampling import Sampler
+from tnet_core.sampling.frame import Sampler
 
 
 def prepare(source: tn.ImageSource, config: tn.TNetConfig, mode: Mode) -> None:

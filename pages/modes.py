@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import tnet_core as tn
-from tnet_core.config import Sampling
+from tnet_core.modeling.config import Sampling
 from viz.budgets import deepest, largest
 
 AUTO: Literal["auto"] = "auto"

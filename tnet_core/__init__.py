@@ -7,19 +7,20 @@ trace = tn.traverse(model, "bird.jpg", budget=(5,))
 trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
 """
 
-from tnet_core import checkpoints, compare, explain, official, policies
+from tnet_core import checkpoints, compare, explain, official
 from tnet_core.build import build, default_device
 from tnet_core.checkpoints import load, save
-from tnet_core.config import TNetConfig
 from tnet_core.cost import count_parameters, flops
 from tnet_core.errors import TNetError
-from tnet_core.images import ImageSource
-from tnet_core.optimise.optimised import optimised
-from tnet_core.presets import preset, presets
+from tnet_core.imageio import ImageSource
+from tnet_core.inference import policies
+from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.inference.traversal import Traversal, traverse
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.presets import preset, presets
+from tnet_core.modeling.tnet import TNet, TrainOutput
 from tnet_core.records import Contributions, Cost, Distribution, Location, Step
-from tnet_core.tnet import TNet, TrainOutput
 from tnet_core.trace import Trace
-from tnet_core.traversal import Traversal, traverse
 
 __all__ = [
     "Contributions",

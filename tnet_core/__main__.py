@@ -17,11 +17,11 @@ import numpy as np
 from tnet_core import checkpoints
 from tnet_core.build import build
 from tnet_core.errors import TNetError
-from tnet_core.presets import preset
-from tnet_core.replay import replay
-from tnet_core.tnet import TNet
+from tnet_core.inference.replay import replay
+from tnet_core.inference.traversal import traverse
+from tnet_core.modeling.presets import preset
+from tnet_core.modeling.tnet import TNet
 from tnet_core.trace import Trace
-from tnet_core.traversal import traverse
 
 
 def main(argv: list[str] | None = None) -> int:

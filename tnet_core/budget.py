@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 from tnet_core.numbers import entries, whole
 
 _MAX_LOOKS = 10_000  # of one traversal; keeps a mistyped budget from filling the memory

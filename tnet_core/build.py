@@ -6,10 +6,10 @@ import threading
 
 import torch
 
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.modules.init import initialise
-from tnet_core.tnet import TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.init import initialise
+from tnet_core.modeling.tnet import TNet
 
 _seeding = threading.Lock()  # the generator that initialisation draws from is global
 

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from tnet_core.budget import check_budget
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.tnet import LookOutput, TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import LookOutput, TNet
 
 
 @dataclass(frozen=True)

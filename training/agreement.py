@@ -20,7 +20,7 @@ import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.adapt.classes import Classes
 from training.adapt.full_image import FullImageLabels, sharpened, stream
 from training.adapt.likelihoods import likelihoods

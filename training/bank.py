@@ -24,8 +24,8 @@ from tqdm import tqdm
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
-from tnet_core.optimise.folding import folded
-from tnet_core.tnet import TNet
+from tnet_core.inference.optimise.folding import folded
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.modes import evaluating
 

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 
 
 class WeightAverage:

@@ -18,8 +18,8 @@ from accelerate.utils import DataLoaderConfiguration
 import tnet_core as tn
 from tnet_core.checkpoints.files import reason
 from tnet_core.errors import TNetError
-from tnet_core.optimise.folding import fold_frozen
-from tnet_core.tnet import TNet
+from tnet_core.inference.optimise.folding import fold_frozen
+from tnet_core.modeling.tnet import TNet
 from training.data import check_classes, open_split
 from training.data.sample import ImageDataset
 from training.ema import WeightAverage

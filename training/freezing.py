@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.recipe import FreezeSection
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import torch
 from torch import Tensor, nn
 
-from tnet_core.tnet import TNet, TrainOutput
+from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.mixing import mixed
 from training.objective import l2_parameters, learning_rule
 from training.recipe import Recipe

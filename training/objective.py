@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet, TrainOutput
+from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.recipe import LossSection
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.recipe import OptimSection
 
 

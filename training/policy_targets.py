@@ -12,8 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tnet_core.modules.location import normalise_logits
-from tnet_core.tnet import TNet
+from tnet_core.modeling.location import normalise_logits
+from tnet_core.modeling.tnet import TNet
 from training.bank import Looked, cell_values
 from training.recipe import BankSection
 

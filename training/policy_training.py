@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader
 
 import tnet_core as tn
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, Looked, cell_values, check_two_levels, classes_in, make_bank
 from training.data import check_classes, open_split
 from training.data.augment import Augment

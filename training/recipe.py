@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import tnet_core as tn
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 
 
 @dataclass(frozen=True)

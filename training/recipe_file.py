@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tnet_core.checkpoints.files import read_bounded
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.fields import described, fits
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.fields import described, fits
 from training.recipe import Recipe
 from training.recipe_checks import check_recipe
 from training.recipe_yaml import dump, parse

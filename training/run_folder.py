@@ -13,7 +13,7 @@ import numpy as np
 import tnet_core as tn
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
 from training.recipe import Recipe
 from training.recipe_file import from_mapping, to_mapping, to_text

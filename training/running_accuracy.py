@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tnet_core.tnet import TNet, TrainOutput
+from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.tree import Tree, learned_ranks
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tnet_core.config import TNetConfig
-from tnet_core.grid import official_axis
-from tnet_core.modules.location import top_k
-from tnet_core.tnet import Select
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.location import top_k
+from tnet_core.modeling.tnet import Select
+from tnet_core.sampling.grid import official_axis
 from training.recipe import PolicySection
 
 

@@ -24,7 +24,7 @@ from tnet_core.checkpoints.hub_client import HubClient
 from tnet_core.checkpoints.hub_errors import offline
 from tnet_core.checkpoints.hub_id import HubId
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.recipe import InitSection
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tnet_core import TNetConfig, Trace
 from tnet_core.budget import MOST_LEVELS, budget_entries, extended
-from tnet_core.images.sampling import Frame
+from tnet_core.sampling.frame import Frame
 
 MOST_LOOKS = 40  # of a traversal with three levels or more; every one of them is drawn
 

@@ -14,7 +14,7 @@ import tnet_core as tn
 from tests.browser.reading import assert_shows, beyond, contrasts
 from tests.browser.test_zoom import assert_native, name_file
 from tests.support.large_files import scene, tiff
-from tnet_core.geometry import pixel_box
+from tnet_core.sampling.boxes import pixel_box
 from tools.local_server import FINISHED
 from viz.examples import picture
 

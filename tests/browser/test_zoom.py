@@ -20,8 +20,8 @@ from tests.browser.test_export import taken
 from tests.support.large_files import scene, tiff
 from tests.support.stage_page import scene as sent
 from tests.support.stage_page import staged
-from tnet_core.geometry import pixel_box
-from tnet_core.images.large import LargeSource
+from tnet_core.imageio.large import LargeSource
+from tnet_core.sampling.boxes import pixel_box
 
 SIDE = (2400, 3000)  # height, width: read in parts
 COMPLETE = ".tn-zoom[open][data-complete=true]"

@@ -10,9 +10,9 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import picture
-from tnet_core.modules import location_map
-from tnet_core.modules.location_map import LocationMap, cell_geometry, choose_location_map
-from tnet_core.modules.receptive_field import BlockMap, Field, survey
+from tnet_core.modeling import location_map
+from tnet_core.modeling.location_map import LocationMap, cell_geometry, choose_location_map
+from tnet_core.modeling.receptive_field import BlockMap, Field, survey
 
 
 @pytest.mark.parametrize("data", ["cub", "nabirds"])

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import tnet_core as tn
-from tnet_core.grid import official_axis
+from tnet_core.sampling.grid import official_axis
 
 
 def test_the_named_presets_exist() -> None:

@@ -13,7 +13,7 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core import explain
-from tnet_core.aggregation import Aggregator
+from tnet_core.trace.aggregation import Aggregator
 
 CONFIGS = [TINY, replace(TINY, weighting=False), TINY_3L]
 

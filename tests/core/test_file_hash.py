@@ -24,9 +24,9 @@ from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import tiny
 from tnet_core.__main__ import main
 from tnet_core.compare import same_image
-from tnet_core.images.info import ImageInfo
-from tnet_core.images.large import LargeSource
-from tnet_core.replay import replay
+from tnet_core.imageio.info import ImageInfo
+from tnet_core.imageio.large import LargeSource
+from tnet_core.inference.replay import replay
 
 __all__ = ["as_large", "hashing"]
 

@@ -9,8 +9,8 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY
-from tnet_core.optimise.folding import find_pairs, fold_frozen, folded
-from tnet_core.tnet import TNet
+from tnet_core.inference.optimise.folding import find_pairs, fold_frozen, folded
+from tnet_core.modeling.tnet import TNet
 from training.freezing import freeze, training_mode
 from training.recipe import FreezeSection
 

@@ -103,7 +103,7 @@ def test_bad_batches_and_budgets_are_refused() -> None:
 
 
 def test_baselines_have_one_feature_and_no_locations() -> None:
-    from tnet_core.presets import baseline_of
+    from tnet_core.modeling.presets import baseline_of
 
     model = tiny(baseline_of(TINY, 128))
     out = model.forward_train(batch())

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
-from tnet_core import tnet
-from tnet_core import traversal as traversals
-from tnet_core.images.reducing import reduced
-from tnet_core.optimise.optimised import optimised
+from tnet_core.inference import traversal as traversals
+from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.modeling import tnet
+from tnet_core.sampling.reducing import reduced
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import picture
-from tnet_core.images import decode
-from tnet_core.images.source import ArraySource
-from tnet_core.memory import PeakMemory
+from tnet_core.imageio import decode
+from tnet_core.imageio.source import ArraySource
+from tnet_core.inference.memory import PeakMemory
 
 
 def opened(image: object) -> np.ndarray:

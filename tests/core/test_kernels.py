@@ -14,16 +14,16 @@ import torch
 import tnet_core as tn
 from tests.support.kernels import CPU, PADDED, ROOT, noise, of_cpu, on, same, some_regions
 from tests.support.models import TINY
-from tnet_core.config import Sampling
-from tnet_core.images.sampling import Region, Sampler
-from tnet_core.images.source import ArraySource, ImageSource
-from tnet_core.kernels import gather_crops, reader, reader_for
-from tnet_core.kernels.gather import reference
-from tnet_core.kernels.graphs import FixedShapes, graphed
-from tnet_core.kernels.reader import DeviceReader, HostReader
-from tnet_core.kernels.taps import native_taps, official_taps, tiles
-from tnet_core.kernels.transfer import fetch, packed_bytes, send, unpacked
-from tnet_core.tnet import LookOutput
+from tnet_core.imageio.source import ArraySource, ImageSource
+from tnet_core.inference.graphs import FixedShapes, graphed
+from tnet_core.modeling.config import Sampling
+from tnet_core.modeling.tnet import LookOutput
+from tnet_core.sampling import reader
+from tnet_core.sampling.crop_taps import native_taps, official_taps, tiles
+from tnet_core.sampling.frame import Region, Sampler
+from tnet_core.sampling.gather import gather_crops, reference
+from tnet_core.sampling.reader import DeviceReader, HostReader, reader_for
+from tnet_core.sampling.transfer import fetch, packed_bytes, send, unpacked
 
 SIZES = [(150, 150), (96, 200), (333, 500), (37, 61), (1, 1), (2, 700)]
 
@@ -173,7 +173,7 @@ def test_without_triton_everything_works_and_torch_gathers() -> None:
     script = (
         "import sys; sys.modules['triton'] = None\n"
         "import numpy as np, tnet_core as tn\n"
-        "from tnet_core.kernels import gather\n"
+        "from tnet_core.sampling import gather\n"
         "used = []; plain = gather.reference; gather.reference = lambda *a: used.append(1) or plain(*a)\n"
         "trace = tn.traverse(tn.load('tnet-needles'), 'examples/needles-1.webp')\n"
         "print(used, trace.prediction, trace.logits().max())"

@@ -15,10 +15,9 @@ import torch
 import tnet_core as tn
 from tests.support.interpreted import stored
 from tests.support.kernels import DEFAULT, FAR, LARGE, ROOT, far_case, kernel_cases, noise, on, same
-from tnet_core.config import Sampling
-from tnet_core.kernels import gather_crops
-from tnet_core.kernels.gather import reference, triton_runs
-from tnet_core.kernels.graphs import graphed
+from tnet_core.inference.graphs import graphed
+from tnet_core.modeling.config import Sampling
+from tnet_core.sampling.gather import gather_crops, reference, triton_runs
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -77,7 +76,7 @@ def test_tritons_kernel_compiles_for_gpus_that_are_not_here(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from tnet_core.kernels.triton_gather import gather_kernel
+    from tnet_core.sampling.triton_gather import gather_kernel
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     kinds = ["*u8", "*i64", "*i64", "*i32", "*fp32", "*i32", "*fp32", "*fp32", "i32", "i32", "i32", "fp32"]

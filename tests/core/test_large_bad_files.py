@@ -17,7 +17,7 @@ from PIL import Image
 import tnet_core as tn
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import tiny
-from tnet_core.images import large
+from tnet_core.imageio import large
 
 __all__ = ["as_large"]
 
@@ -145,7 +145,7 @@ def test_limits_of_large_files(tmp_path: Path, as_large: None, monkeypatch: pyte
 PROBE = """
 import json, resource, sys, time
 import tnet_core as tn
-from tnet_core.memory import PeakMemory
+from tnet_core.inference.memory import PeakMemory
 import torch
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096

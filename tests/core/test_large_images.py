@@ -17,11 +17,11 @@ import tnet_core as tn
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import TINY, tiny
 from tnet_core.__main__ import main
-from tnet_core.images import large, pyramid, raw_level, scratch, vips
-from tnet_core.images.decode import decode_bytes
-from tnet_core.images.large import LargeSource
-from tnet_core.images.layouts import VipsLevel
-from tnet_core.images.source import ArraySource, ImageSource
+from tnet_core.imageio import large, pyramid, raw_level, scratch, vips
+from tnet_core.imageio.decode import decode_bytes
+from tnet_core.imageio.large import LargeSource
+from tnet_core.imageio.layouts import VipsLevel
+from tnet_core.imageio.source import ArraySource, ImageSource
 
 __all__ = ["as_large"]
 
@@ -281,7 +281,7 @@ def test_automatic_levels_end_where_a_cell_is_at_base_resolution(tmp_path: Path,
         tn.traverse(tiny(), path, budget=(1,) * 5, levels="auto", sampling="native")
     again = tn.Trace.from_json(trace.to_json())
     assert again.levels == 5
-    from tnet_core.replay import replay
+    from tnet_core.inference.replay import replay
 
     replay(again, tiny(), path)
 

@@ -13,7 +13,7 @@ import tnet_core as tn
 from tests.core.test_large_images import Counted
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import TINY, tiny
-from tnet_core.images.sampling import Sampler
+from tnet_core.sampling.frame import Sampler
 
 __all__ = ["as_large"]
 HEIGHT, WIDTH = 300, 420

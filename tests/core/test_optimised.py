@@ -15,10 +15,10 @@ from torch import nn
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_folding import lived as with_odd_norms
-from tnet_core import tnet
-from tnet_core.optimise import optimised as optimising
-from tnet_core.optimise.fusing import Fused
-from tnet_core.optimise.optimised import optimised
+from tnet_core.inference.optimise import optimised as optimising
+from tnet_core.inference.optimise.fusing import Fused
+from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.modeling import tnet
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

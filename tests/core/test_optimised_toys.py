@@ -11,8 +11,8 @@ from torch import Tensor, nn
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
-from tnet_core.optimise.optimised import optimised
-from tnet_core.optimise.rewriting import Gate
+from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.inference.optimise.rewriting import Gate
 
 
 class Toy(nn.Module):
@@ -174,8 +174,8 @@ class Waiting(Toy):
 
 
 def test_a_look_that_waits_may_be_completed_twice() -> None:
-    from tnet_core.modules.features import _tap
-    from tnet_core.modules.location_map import LocationMap
+    from tnet_core.modeling.features import _tap
+    from tnet_core.modeling.location_map import LocationMap
 
     body, model = Waiting(), lived(config_of("resnet18", 64))
     chosen = LocationMap("tap", (0, 30, 60), 8)

@@ -14,8 +14,7 @@ import torch
 import tnet_core as tn
 from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case, case
-from tnet_core import tnet
-from tnet_core.modules import positional_encoding
+from tnet_core.modeling import positional_encoding, tnet
 
 TOLERANCE = 1e-3
 

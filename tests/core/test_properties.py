@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tnet_core as tn
 from tests.support.models import TINY, tiny
-from tnet_core.geometry import union_area
+from tnet_core.sampling.boxes import union_area
 
 MODELS = [TINY, replace(TINY, weighting=False), replace(TINY, positional="additive", sampling="native")]
 few = settings(max_examples=25, deadline=None)

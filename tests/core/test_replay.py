@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core.__main__ import main
-from tnet_core.replay import replay
+from tnet_core.inference.replay import replay
 
 
 @pytest.fixture

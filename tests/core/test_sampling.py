@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, picture, tiny
-from tnet_core.config import Sampling
-from tnet_core.grid import native_axis, official_axis
-from tnet_core.images.sampling import Sampler
-from tnet_core.images.source import ImageSource
-from tnet_core.memory import PeakMemory
+from tnet_core.imageio.source import ImageSource
+from tnet_core.inference.memory import PeakMemory
+from tnet_core.modeling.config import Sampling
+from tnet_core.sampling.frame import Sampler
+from tnet_core.sampling.grid import native_axis, official_axis
 
 
 def resize(image: torch.Tensor, size: int) -> torch.Tensor:

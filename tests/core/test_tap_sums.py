@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tnet_core.images.tap_sums import Taps, axis_taps, bilinear, summed
+from tnet_core.sampling.tap_sums import Taps, axis_taps, bilinear, summed
 
 
 def resized(inputs: int, outputs: int) -> np.ndarray:

@@ -118,7 +118,7 @@ def test_default_budget_is_that_of_training() -> None:
 
 
 def test_a_baseline_sees_the_whole_image_once() -> None:
-    from tnet_core.presets import baseline_of
+    from tnet_core.modeling.presets import baseline_of
 
     model = tiny(baseline_of(TINY, 128))
     trace = tn.traverse(model, picture())

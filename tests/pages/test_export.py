@@ -18,7 +18,7 @@ from pages.export import file_of
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
-from tnet_core.replay import replay
+from tnet_core.inference.replay import replay
 from viz.examples import picture as drawn
 
 

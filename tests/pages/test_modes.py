@@ -24,8 +24,8 @@ from tests.support.large_files import scene
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
-from tnet_core.presets import baseline_of
-from tnet_core.replay import replay
+from tnet_core.inference.replay import replay
+from tnet_core.modeling.presets import baseline_of
 from viz.budgets import MOST_LOOKS, looks_of
 from viz.stage.cut import cut_of
 

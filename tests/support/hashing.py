@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tnet_core.images import file_hash
+from tnet_core.imageio import file_hash
 
 
 class Hashing:

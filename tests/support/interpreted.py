@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 import tnet_core as tn
-from tnet_core.kernels.gather import triton_runs
-from tnet_core.kernels.taps import CropTaps, Round
-from tnet_core.kernels.triton_gather import launch
+from tnet_core.sampling.crop_taps import CropTaps, Round
+from tnet_core.sampling.gather import triton_runs
+from tnet_core.sampling.triton_gather import launch
 
 FIELDS = ("start", "pitch", "rows", "down", "cols", "across")
 

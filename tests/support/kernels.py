@@ -11,9 +11,9 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
-from tnet_core.images.sampling import Region, Sampler
-from tnet_core.images.source import ImageSource
-from tnet_core.kernels.taps import CropTaps, native_taps, official_taps, tiles
+from tnet_core.imageio.source import ImageSource
+from tnet_core.sampling.crop_taps import CropTaps, native_taps, official_taps, tiles
+from tnet_core.sampling.frame import Region, Sampler
 
 ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import pytest
 import pyvips
 
 from tests.support.models import picture
-from tnet_core.images import large, layouts, raw_level
+from tnet_core.imageio import large, layouts, raw_level
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 
 from tests.support.models import TINY
 from tests.training.data_files import picture
-from tnet_core.images.sampling import Sampler
-from tnet_core.images.source import ImageSource
+from tnet_core.imageio.source import ImageSource
+from tnet_core.sampling.frame import Sampler
 from training.data.augment import Augment, evaluation_view
 from training.data.sample import Sample
 from training.recipe import AugmentSection

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from tests.support.models import TINY, TINY_3L, tiny
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet, TrainOutput
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.objective import (
     Terms,
     contrast,

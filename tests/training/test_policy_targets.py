@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.support.models import TINY, tiny
-from tnet_core.modules.location import normalise_logits
+from tnet_core.modeling.location import normalise_logits
 from training.bank import Looked, cell_values
 from training.policy_targets import (
     evened,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.support.models import TINY, TINY_3L, tiny
-from tnet_core.modules.location import top_k
+from tnet_core.modeling.location import top_k
 from training.recipe import PolicySection
 from training.selection import cell_overlap, gumbel_top_k, selector, spread
 

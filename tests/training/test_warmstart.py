@@ -15,7 +15,7 @@ import tnet_core as tn
 from tests.support.hub import LocalHub
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.errors import TNetError
-from tnet_core.presets import baseline_of
+from tnet_core.modeling.presets import baseline_of
 from training import warmstart
 from training.recipe import InitSection
 from training.warmstart import warm_start

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from tnet_core.checkpoints.files import reason
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
 
 
 def expected_tensors(config: TNetConfig) -> dict[str, Tensor]:

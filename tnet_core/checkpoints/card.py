@@ -9,8 +9,8 @@ from typing import Any
 from tnet_core.checkpoints.digests import FileDigest
 from tnet_core.checkpoints.evaluation import Evaluation
 from tnet_core.checkpoints.files import readable_size
-from tnet_core.config import TNetConfig
-from tnet_core.tnet import TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from typing import Any
 
 from tnet_core.checkpoints.files import CONFIG_FILE, MAX_BYTES, write_atomically
 from tnet_core.checkpoints.strict_json import check_json, read_json
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 
 SCHEMA = 1
 MAX_NAME_LENGTH = 200

@@ -33,7 +33,7 @@ from tnet_core.checkpoints.files import (
 )
 from tnet_core.checkpoints.tensors import read_tensors, write_tensors
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 
 Notice = Callable[[str], None]
 

@@ -17,7 +17,7 @@ from tnet_core.checkpoints.hub import cached_files, fetch, fetch_pinned
 from tnet_core.checkpoints.hub_id import PREFIX, HubId
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 
 
 def load(

@@ -16,9 +16,9 @@ from tnet_core.checkpoints.format import Notice
 from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
-from tnet_core.optimise.optimised import optimised
-from tnet_core.presets import preset
-from tnet_core.tnet import TNet
+from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.modeling.presets import preset
+from tnet_core.modeling.tnet import TNet
 
 UNTRAINED = "untrained"
 _KEPT = 4  # models in memory at once

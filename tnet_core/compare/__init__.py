@@ -18,7 +18,7 @@ from tnet_core.compare.overlap import (
 )
 from tnet_core.compare.ranks import RankCorrelation, kendall, order_correlation, score_correlation, spearman
 from tnet_core.compare.retake import ordered
-from tnet_core.restriction import retaken
+from tnet_core.trace.restriction import retaken
 
 __all__ = [
     "LedgerDifference",

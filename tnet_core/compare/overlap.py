@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tnet_core.geometry import union_area
 from tnet_core.records import Location
+from tnet_core.sampling.boxes import union_area
 from tnet_core.trace import Trace
 
 Looks = Sequence[int]  # positions in `Trace.locations`

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tnet_core.errors import TNetError
-from tnet_core.policies import ranked, resolve
-from tnet_core.restriction import retaken
+from tnet_core.inference.policies import ranked, resolve
 from tnet_core.trace import Trace
+from tnet_core.trace.restriction import retaken
 
 
 def ordered(trace: Trace, policy: Any) -> Trace:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tnet_core.config import TNetConfig
 from tnet_core.counterfactual.transforms import Axis, Placement
-from tnet_core.images.sampling import Frame
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.sampling.frame import Frame
 
 # Of a cell. An official grid may lie half a pixel beside the picture's middle: that is no other place.
 SLACK = 0.05

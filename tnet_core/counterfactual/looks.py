@@ -14,7 +14,7 @@ import numpy as np
 
 from tnet_core.counterfactual.follow import SLACK, Lattice, places, spearman
 from tnet_core.counterfactual.transforms import Placement
-from tnet_core.geometry import Box
+from tnet_core.sampling.boxes import Box
 
 # followed: its content is looked at again; stayed: its old cell is; both: both are, which tells nothing apart;
 # gone: its content left the picture; unmoved: its content is still at its cell.

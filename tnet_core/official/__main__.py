@@ -9,11 +9,11 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.presets import preset
 from tnet_core.official.convert import convert, official_presets
 from tnet_core.official.locate import locate_index
-from tnet_core.presets import preset
 
 _LARGEST_LABELS = 16 << 20
 _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by the first part of a preset's name

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from tnet_core.errors import TNetError
+from tnet_core.modeling.tnet import TNet
 from tnet_core.official.names import official_variables
-from tnet_core.tnet import TNet
 
 
 def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:

@@ -11,13 +11,13 @@ import torch
 from tqdm import tqdm
 
 from tnet_core.build import build
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.presets import preset, presets
+from tnet_core.modeling.tnet import TNet
 from tnet_core.official.assign import assign
 from tnet_core.official.bundle import Bundle, Entry, open_bundle
 from tnet_core.official.names import official_variables
-from tnet_core.presets import preset, presets
-from tnet_core.tnet import TNet
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"

@@ -14,9 +14,9 @@ from timm.models._efficientnet_blocks import DepthwiseSeparableConv
 from torch import nn
 
 from tnet_core.errors import TNetError
-from tnet_core.modules.bagnet import BagNet77, Bottleneck
-from tnet_core.modules.location import ContextLocationModule, LocationModule
-from tnet_core.tnet import TNet
+from tnet_core.modeling.bagnet import BagNet77, Bottleneck
+from tnet_core.modeling.location import ContextLocationModule, LocationModule
+from tnet_core.modeling.tnet import TNet
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import tnet_core as tn
 from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.adapt.aggregation import positional_shift
 from training.adapt.banks import make_banks
 from training.adapt.full_image import sharpened

@@ -16,8 +16,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from tnet_core.errors import TNetError
-from tnet_core.modules.positional import positional_encoding
-from tnet_core.tnet import TNet
+from tnet_core.modeling.positional import positional_encoding
+from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, worth
 from training.evaluation.aggregate import subset_weights
 from training.evaluation.tree import grid_ranks

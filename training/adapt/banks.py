@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from tnet_core.optimise.folding import folded
-from tnet_core.tnet import TNet
+from tnet_core.inference.optimise.folding import folded
+from tnet_core.modeling.tnet import TNet
 from training.adapt.full_image import stream
 from training.adapt.photographs import Photographs
 from training.bank import MANIFEST_FILE, FeatureBank, make_bank

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset, Sample
 from training.evaluation.stream import batches
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.adapt.aggregation import AggregationOptions, positional_shift, train_aggregation
 from training.adapt.options import AdaptOptions, Objective
 from training.bank import FeatureBank

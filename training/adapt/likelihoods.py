@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tnet_core.modules.location import normalise_logits
-from tnet_core.tnet import TNet
+from tnet_core.modeling.location import normalise_logits
+from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, classes_in, worth
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.bootstrap import interval, resampled_means

@@ -8,9 +8,9 @@ import timm
 from timm.models import PretrainedCfg
 
 import tnet_core as tn
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
 from training.adapt.classes import Classes, classes_of
 from training.adapt.options import AdaptOptions
 from training.adapt.tap import with_late_map

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from tnet_core.config import TNetConfig
-from tnet_core.modules.features import survey_of
-from tnet_core.modules.location_map import cell_geometry
-from tnet_core.modules.receptive_field import BlockMap
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.features import survey_of
+from tnet_core.modeling.location_map import cell_geometry
+from tnet_core.modeling.receptive_field import BlockMap
 
 _MOST_CHANNELS = 512  # the location module has about three times their square in parameters
 

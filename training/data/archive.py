@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 
 from tnet_core.errors import TNetError
-from tnet_core.images.decode import FORMATS
+from tnet_core.imageio.decode import FORMATS
 from training.data.files import Entry, FileDataset
 from training.data.listing import is_image
 

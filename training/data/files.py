@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 from training.data.boxes import NO_BOXES, Boxes
 from training.data.cache import PixelCache
 from training.data.reading import read_image, shrunk

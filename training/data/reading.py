@@ -1,4 +1,4 @@
-"""Read one image file as RGB bytes, by the rules of `tnet_core.images`, reduced while decoding where asked."""
+"""Read one image file as RGB bytes, by the rules of `tnet_core.imageio`, reduced while decoding where asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from PIL import ExifTags, JpegImagePlugin
 
 from tnet_core.errors import TNetError
-from tnet_core.images.decode import MAX_FILE_BYTES, check_size, decode_bytes, pil_to_rgb
+from tnet_core.imageio.decode import MAX_FILE_BYTES, check_size, decode_bytes, pil_to_rgb
 
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".avif"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tnet_core.aggregation import NOT_FINITE
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
+from tnet_core.trace.aggregation import NOT_FINITE
 
 _ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
 

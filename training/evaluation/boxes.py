@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tnet_core.geometry import Box, union_area
+from tnet_core.sampling.boxes import Box, union_area
 
 
 def attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:

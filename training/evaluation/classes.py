@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset, Sample
 
 Match = Literal["name", "order"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.mean_policy import mean_probabilities, sum_probabilities
 from training.evaluation.measure import Measurer, Results

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.modes import evaluating

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tnet_core.config import TNetConfig
 from tnet_core.counterfactual import Lattice, Move, Placement, compare, moved, place, score
-from tnet_core.tnet import TNet
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.bootstrap import interval, resampled_means
 from training.evaluation.features import look_at
 from training.evaluation.options import Options

@@ -11,7 +11,7 @@ import numpy as np
 
 from tnet_core.checkpoints.evaluation import SCHEMA
 from tnet_core.errors import TNetError
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.collect import Collected, Progress, collect
 from training.evaluation.equivariance import equivariance

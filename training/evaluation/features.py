@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tnet_core.config import TNetConfig
-from tnet_core.geometry import Box
-from tnet_core.grid import official_axis
-from tnet_core.modules.location import top_k
+from tnet_core.inference.traversal import traverse
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.location import top_k
+from tnet_core.modeling.tnet import TNet
 from tnet_core.records import Distribution
-from tnet_core.tnet import TNet
+from tnet_core.sampling.boxes import Box
+from tnet_core.sampling.grid import official_axis
 from tnet_core.trace import Trace
-from tnet_core.traversal import traverse
 from training.evaluation.aggregate import project
 from training.evaluation.stream import Batch
 from training.evaluation.tree import Tree, grid_ranks

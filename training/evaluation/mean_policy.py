@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.features import look_at
 from training.evaluation.stream import Batch
 from training.evaluation.tree import Tree

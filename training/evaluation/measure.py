@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.aggregate import subset_logits
 from training.evaluation.boxes import attention
 from training.evaluation.curve import hits

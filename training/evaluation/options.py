@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tnet_core.budget import check_budget
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 from training.evaluation.tree import Tree
 
 POLICIES = ("learned", "random", "centre", "mean", "oracle")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tnet_core.tnet import TNet
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.aggregate import subset_logits
 from training.evaluation.features import Looks
 

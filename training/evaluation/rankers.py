@@ -10,7 +10,7 @@ from training.evaluation.features import Ranker
 
 
 def centre_scores(n: int) -> np.ndarray:
-    """From the middle outwards, as `tnet_core.policies.centre`: (n * n,)."""
+    """From the middle outwards, as `tnet_core.inference.policies.centre`: (n * n,)."""
     line = np.arange(n) - (n - 1) / 2
     return -(line[:, None] ** 2 + line[None, :] ** 2).ravel()
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from tnet_core.config import TNetConfig
 from tnet_core.cost import flops
+from tnet_core.modeling.config import TNetConfig
 from training.evaluation import mean_policy, oracle
 from training.evaluation.bootstrap import gap_share, interval, resampled_means
 from training.evaluation.measure import LOOKS_ONLY, Results

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tnet_core.config import TNetConfig
 from tnet_core.cost import looks_cost
+from tnet_core.modeling.config import TNetConfig
 from training.evaluation.measure import Results
 
 THRESHOLDS = (*(round(0.05 * i, 2) for i in range(20)), 0.97, 0.99, 1.0)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from tnet_core.config import TNetConfig
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
 from training.data.augment import evaluation_view
 from training.data.sample import ImageDataset
 from training.workers import before_workers, quiet_worker

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from tnet_core.config import TNetConfig
 from tnet_core.cost import flops
-from tnet_core.images.source import ImageSource
-from tnet_core.memory import PeakMemory
-from tnet_core.tnet import TNet
-from tnet_core.traversal import traverse
+from tnet_core.imageio.source import ImageSource
+from tnet_core.inference.memory import PeakMemory
+from tnet_core.inference.traversal import traverse
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
 from training.evaluation.modes import evaluating
 
 IMAGES = 8

@@ -15,7 +15,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tnet_core.tnet import TrainOutput
+from tnet_core.modeling.tnet import TrainOutput
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Tree:
     def order(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
         """When each look is taken in a traversal with this budget: (B, N - 1) -> (B, N - 1) from 0.
 
-        The order of `tnet_core.traversal`: level by level, parents in their own order. Looks that
+        The order of `tnet_core.inference.traversal`: level by level, parents in their own order. Looks that
         the budget leaves out come last of all (at N).
         """
         batch = ranks.shape[0]

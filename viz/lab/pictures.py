@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from tnet_core import Trace
-from tnet_core.geometry import Box
+from tnet_core.sampling.boxes import Box
 from viz.lab.model import Experiment
 
 

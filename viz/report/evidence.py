@@ -11,7 +11,7 @@ from tnet_core import Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
 from tnet_core.checkpoints.files import TENSOR_FILE
-from tnet_core.trace_json import VERSION
+from tnet_core.trace.json import VERSION
 from viz.card import licence
 
 _PACKAGES = ("torch", "timm", "numpy", "gradio")

@@ -17,7 +17,7 @@ import numpy as np
 from tnet_core import Distribution, ImageSource, Location, Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.cost import unit_costs
-from tnet_core.geometry import pixel_box
+from tnet_core.sampling.boxes import pixel_box
 from viz.encode import data_uri, preview
 from viz.lift import lift_bounds
 from viz.names import class_names

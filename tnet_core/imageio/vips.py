@@ -1,0 +1,69 @@
+"""libvips, held to three loaders: the library that reads parts of files too large to decode whole.
+
+libvips could open page descriptions, vector drawings and whatever ImageMagick knows. None of that
+is wanted from a picture of a stranger, so every loader is blocked for the whole process except the
+three used here, which read raster formats. It keeps no cache of operations and starts no threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+from tnet_core.imageio.decode import first_line
+
+_LOADERS = {"tiff": "VipsForeignLoadTiffFile", "jpeg": "VipsForeignLoadJpegFile", "png": "VipsForeignLoadPngFile"}
+_TYPES = {"uchar": np.uint8, "ushort": np.uint16}
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """pyvips with all this settled; imported when the first large file is opened, not before."""
+    try:
+        import pyvips
+    except (ImportError, OSError) as error:
+        raise TNetError(f"Large pictures need pyvips, which cannot be loaded ({first_line(error)}).") from None
+    pyvips.block_untrusted_set(True)
+    pyvips.operation_block_set("VipsForeignLoad", True)
+    for name in _LOADERS.values():
+        pyvips.operation_block_set(name, False)
+    pyvips.cache_set_max(0)
+    pyvips.concurrency_set(1)
+    return pyvips
+
+
+class VipsImage:
+    """One image of a file, in the order and numbers it is stored in; several threads may read it."""
+
+    def __init__(self, kind: str, path: Path, name: str, **options: Any) -> None:
+        self._name, self._lock = name, threading.Lock()
+        vips = library()
+        try:
+            # By the loader's name: a file cannot choose its reader.
+            self._image = getattr(vips.Image, f"{kind}load")(str(path), **options)
+            self._region = vips.Region.new(self._image)
+        except vips.Error as error:
+            raise self._damaged(error) from None
+        self.width, self.height, self.bands = self._image.width, self._image.height, self._image.bands
+        if self._image.format not in _TYPES:
+            raise TNetError(f"{name} holds numbers of a kind that is not read from large files ({self._image.format}).")
+        self._type = _TYPES[self._image.format]
+        self.pixel_bytes = self.bands * np.dtype(self._type).itemsize
+
+    def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
+        """(height, width, bands) uint8 or uint16."""
+        with self._lock:
+            try:
+                data = self._region.fetch(x, y, width, height)
+            except library().Error as error:
+                raise self._damaged(error) from None
+        return np.frombuffer(data, self._type).reshape(height, width, self.bands)
+
+    def _damaged(self, error: Any) -> TNetError:
+        reason = first_line(error.detail.strip() or error)
+        return TNetError(f"{self._name} is damaged or cut off and cannot be decoded ({reason}).")

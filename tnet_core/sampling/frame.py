@@ -1,0 +1,152 @@
+"""One sampling rule, two modes: which pixels a look covers and how they reach base resolution.
+
+*Official* mode reproduces the official pipeline: the image is resized (bilinear, no antialiasing,
+aspect ratio not kept) to a virtual S x S input, cells are cut from it with the official integer
+geometry, and each crop is resized the same way to base resolution. Nothing of size S x S is made:
+both resizes are linear with two taps per axis, so a crop needs at most 4 b x 4 b source pixels,
+whatever the size of the image.
+
+*Native* mode divides the original pixels instead (evenly, without padding) and resizes each crop
+once, with antialiasing.
+
+Pixels beyond the image, and beyond the parent look, are zero in model space: mid-grey. Where the
+padding is wider than a cell (many cells, small images, deep levels), whole crops are grey.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tnet_core.errors import TNetError
+from tnet_core.imageio.source import ImageSource
+from tnet_core.modeling.config import Sampling, TNetConfig
+from tnet_core.sampling.grid import AxisGrid, native_axis, official_axis
+from tnet_core.sampling.lattice import Lattice
+from tnet_core.sampling.tap_sums import Taps, axis_taps, bilinear, summed
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle y, x, h, w in the sampling frame, and the part of it that shows image."""
+
+    y: int
+    x: int
+    h: int
+    w: int
+    # y0, x0, y1, x1 in the frame; the rest is grey. Empty, at the nearest border, if all of it is.
+    visible: tuple[int, int, int, int]
+
+
+class Frame:
+    """Where looks lie in an image of some size. The frame is S x S (official) or the image itself (native)."""
+
+    def __init__(self, width: int, height: int, config: TNetConfig, mode: Sampling | None = None) -> None:
+        self.config = config
+        self.mode: Sampling = config.sampling if mode is None else mode
+        if self.mode not in ("official", "native"):
+            raise TNetError(f"Sampling must be 'official' or 'native', not {mode!r:.40}.")
+        side = config.input_size
+        self.height, self.width = (side, side) if self.mode == "official" else (height, width)
+
+    def whole(self) -> Region:
+        return Region(0, 0, self.height, self.width, (0, 0, self.height, self.width))
+
+    def axes(self, region: Region) -> tuple[AxisGrid, AxisGrid]:
+        """The candidate grid of a region: rows, columns."""
+        rule = official_axis if self.mode == "official" else native_axis
+        n, fraction = self.config.grid, self.config.cell_fraction
+        return rule(region.h, n, fraction), rule(region.w, n, fraction)
+
+    def depth(self, most: int) -> int:
+        """The levels after which a cell has no more pixels than the network sees: closer looks show nothing new.
+
+        Not fewer than in training, not more than `most`.
+        """
+        side, levels = max(self.height, self.width), 1
+        while side > self.config.base_resolution and levels < most:
+            side, levels = round(side * self.config.cell_fraction), levels + 1
+        return max(levels, self.config.levels)
+
+    def cell(self, region: Region, index: int) -> Region:
+        """Cell `index` (row-major) of a region's grid."""
+        rows, cols = self.axes(region)
+        r, c = divmod(index, self.config.grid)
+        y, x = region.y + rows.starts[r], region.x + cols.starts[c]
+        # A crop is cut from its parent's crop, so it cannot show what lies beyond the parent.
+        top, left, bottom, right = region.visible
+        y0, y1 = (min(max(at, top), bottom) for at in (y, y + rows.cell))
+        x0, x1 = (min(max(at, left), right) for at in (x, x + cols.cell))
+        return Region(y, x, rows.cell, cols.cell, (y0, x0, y1, x1))
+
+    def box(self, region: Region) -> tuple[float, float, float, float]:
+        """x0, y0, x1, y1 normalised to the full image and clipped to it."""
+        y0, x0, y1, x1 = region.visible
+        return x0 / self.width, y0 / self.height, x1 / self.width, y1 / self.height
+
+
+class Sampler(Frame):
+    """Cuts regions out of one image."""
+
+    def __init__(self, source: ImageSource, config: TNetConfig, mode: Sampling | None = None) -> None:
+        super().__init__(source.width, source.height, config, mode)
+        self.source = source
+        self.gather = source.gather
+        if self.mode == "official" and source.scattered:
+            self.gather = Lattice(source, *self._crossings()).gather
+
+    def prepare(self, levels: int | None = None) -> None:
+        """Reads or decodes what the looks of so many levels need, so that looks themselves wait for no file."""
+        if self.mode == "official":
+            rows, cols = self._crossings()
+            self.gather(rows[:1], cols[:1])
+            return
+        region, base = self.whole(), self.config.base_resolution
+        for _ in range(self.config.levels if levels is None else levels):
+            y0, x0, y1, x1 = region.visible
+            self.source.ready((x0, y0, x1, y1), (base, base))
+            region = self.cell(region, self.config.cells // 2)  # all looks of a level have about its size
+
+    def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and columns of the source that the virtual input is interpolated from."""
+        size = self.config.input_size
+        return _taken(self.source.height, size), _taken(self.source.width, size)
+
+    def read(self, region: Region) -> tuple[np.ndarray, int]:
+        """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
+        base = self.config.base_resolution
+        if self.mode == "native":
+            y0, x0, y1, x1 = region.visible
+            box, size = (x0, y0, x1, y1), (base, base)
+            return to_model_space(self.source.resized(box, size)), self.source.pixels_read(box, size)
+        rows, cols = self.taps(region)
+        pixels = self.gather(rows.pixels, cols.pixels)  # (R, C, 3) uint8
+        if rows.identity and cols.identity:
+            return to_model_space(pixels), pixels.shape[0] * pixels.shape[1]
+        return summed(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
+
+    def taps(self, region: Region) -> tuple[Taps, Taps]:
+        """The source rows and columns that a crop of official mode is made of."""
+        top, left, bottom, right = region.visible
+        size, base = self.config.input_size, self.config.base_resolution
+        return (
+            axis_taps(self.source.height, size, region.y, region.h, top, bottom, base),
+            axis_taps(self.source.width, size, region.x, region.w, left, right, base),
+        )
+
+
+def to_model_space(pixels: np.ndarray) -> np.ndarray:
+    """uint8 -> float32 in [-1, 1]."""
+    return pixels.astype(np.float32) * np.float32(2 / 255) - np.float32(1)
+
+
+def to_bytes(values: np.ndarray) -> np.ndarray:
+    """float in [-1, 1] -> uint8, for showing what the network saw."""
+    return np.rint((values + 1) * 127.5).clip(0, 255).astype(np.uint8)
+
+
+def _taken(source: int, size: int) -> np.ndarray:
+    """All source pixels of one axis that the virtual axis of `size` is interpolated from."""
+    left, right, _ = bilinear(source, size)
+    return np.union1d(left, right)
