@@ -3,11 +3,17 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint types format space space-check clean help
+# Several processes share the tests: one per core, each with one thread, a file at a time (tests/conftest.py).
+WORKERS ?= $(shell nproc)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
+
+.PHONY: app quick test test-long lint types format space space-check clean help
 
 help:
 	@echo "make app     create $(VENV), install, run app.py (ARGS='--port 8000' passes options)"
-	@echo "make test    the same plus test tools; lint, types, tests"
+	@echo "make quick   lint and the tests without browser, training and processes: below a minute (ARGS='tests/core' for a part)"
+	@echo "make test    lint, types and all tests that guard behaviour (ARGS as above)"
+	@echo "make test-long  repetitions that take long: more seeds, more cases"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make space   assemble the folder to push to a Hugging Face Space (ARGS='FOLDER', default build/space)"
 	@echo "make space-check  the same, then run the app from that folder alone in a new environment (6 GB, for a while)"
@@ -17,10 +23,19 @@ app:
 	@tools/setup.sh app
 	$(BIN)/python app.py $(ARGS)
 
+quick:
+	@tools/setup.sh dev
+	$(MAKE) --no-print-directory lint
+	$(PYTEST) -m "not slow and not browser and not long" $(ARGS)
+
 test:
 	@tools/setup.sh dev
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) -m "not long" $(ARGS)
+
+test-long:
+	@tools/setup.sh dev
+	$(PYTEST) -m long $(ARGS)
 
 lint:
 	$(BIN)/ruff format --check .

@@ -19,8 +19,6 @@ from tnet_core.inference.graphs import graphed
 from tnet_core.modeling.config import Sampling
 from tnet_core.sampling.gather import gather_crops, reference, triton_runs
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
@@ -91,7 +89,7 @@ def test_tritons_kernel_compiles_for_gpus_that_are_not_here(
 # On a GPU --------------------------------------------------------------------------------------
 
 
-@needs_gpu
+@pytest.mark.gpu
 def test_tritons_kernel_makes_the_same_crops_on_a_gpu() -> None:
     device = torch.device("cuda")
     assert triton_runs(device)
@@ -101,7 +99,7 @@ def test_tritons_kernel_makes_the_same_crops_on_a_gpu() -> None:
         torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-5, msg=name)
 
 
-@needs_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("sampling", ["official", "native"])
 def test_a_traversal_on_a_gpu_is_the_same_by_either_way(sampling: Sampling, monkeypatch: pytest.MonkeyPatch) -> None:
     model, image = tn.load("tnet-needles", device="cuda"), ROOT / "examples" / "needles-1.webp"
@@ -110,7 +108,7 @@ def test_a_traversal_on_a_gpu_is_the_same_by_either_way(sampling: Sampling, monk
     same(found, tn.traverse(model, image, sampling=sampling), tolerance=1e-2)  # autocast is half precision
 
 
-@needs_gpu
+@pytest.mark.gpu
 def test_a_level_waits_for_the_gpu_once(monkeypatch: pytest.MonkeyPatch) -> None:
     model, image = tn.load("tnet-needles", device="cuda"), ROOT / "examples" / "needles-1.webp"
     tn.traverse(model, image)  # compiles, allocates
@@ -127,7 +125,7 @@ def test_a_level_waits_for_the_gpu_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(waits) == 3
 
 
-@needs_gpu
+@pytest.mark.gpu
 def test_a_graphed_model_says_the_same_on_a_gpu() -> None:
     model, image = tn.load("tnet-needles", device="cuda"), ROOT / "examples" / "needles-1.webp"
     expected, fast = tn.traverse(model, image), graphed(model)
