@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.modeling.config import TNetConfig
 from tnet_core.numbers import entries, whole
+
+if TYPE_CHECKING:
+    from tnet_core.modeling.config import TNetConfig
 
 _MAX_LOOKS = 10_000  # of one traversal; keeps a mistyped budget from filling the memory
 MOST_LEVELS = 12

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import timm
 import torch
@@ -19,11 +19,13 @@ from timm.models._efficientnet_builder import decode_arch_def, round_channels
 from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
-from tnet_core.inference.optimise.program import Program
 from tnet_core.modeling.bagnet import BagNet77
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location_map import LocationMap, choose_location_map
 from tnet_core.modeling.receptive_field import Survey, flat_tensors, survey
+
+if TYPE_CHECKING:
+    from tnet_core.inference.optimise.program import Program
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)

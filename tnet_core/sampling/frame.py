@@ -16,15 +16,18 @@ padding is wider than a cell (many cells, small images, deep levels), whole crop
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
-from tnet_core.modeling.config import Sampling, TNetConfig
 from tnet_core.sampling.grid import AxisGrid, native_axis, official_axis
 from tnet_core.sampling.lattice import Lattice
 from tnet_core.sampling.tap_sums import Taps, axis_taps, bilinear, summed
+
+if TYPE_CHECKING:
+    from tnet_core.modeling.config import Sampling, TNetConfig
 
 
 @dataclass(frozen=True)

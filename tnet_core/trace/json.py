@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.numbers import whole
 from tnet_core.records import Distribution, Location, Timing
 from tnet_core.trace.aggregation import Aggregator
-from tnet_core.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from tnet_core.trace.trace import Trace
 
 SCHEMA = "tnet-trace"
 VERSION = 1
@@ -90,7 +92,7 @@ def _numbers(array: np.ndarray) -> list[Any]:
     return [float(str(value)) for value in array.astype(np.float32)]
 
 
-def parse(text: str | bytes) -> Trace:
+def parse(text: str | bytes, trace_class: type[Trace]) -> Trace:
     """Read a trace; anything else is refused in one sentence."""
     try:
         data = json.loads(text)
@@ -104,7 +106,7 @@ def parse(text: str | bytes) -> Trace:
             "update the program."
         )
     try:
-        trace = _build(data)
+        trace = _build(data, trace_class)
         _check(trace)
         return trace
     except TNetError as error:
@@ -115,7 +117,7 @@ def parse(text: str | bytes) -> Trace:
         raise TNetError(_DAMAGED.format(f"{type(error).__name__} at {str(error)[:60]!r}")) from None
 
 
-def _build(data: dict[str, Any]) -> Trace:
+def _build(data: dict[str, Any], trace_class: type[Trace]) -> Trace:
     config = TNetConfig.from_dict(data["config"])
     budget = check_budget(config, data["budget"], len(data["budget"]) + 1)
     bias, projections = _array(data["bias"], 1), _array(data["projections"], 2)
@@ -126,7 +128,7 @@ def _build(data: dict[str, Any]) -> Trace:
     stored = data["weights"]
     table = None if stored is None else dict(_weights(entry, rows) for entry in stored)
     timing = data["timing"]
-    return Trace(
+    return trace_class(
         config=config,
         source=_text(data["source"]),
         class_names=tuple(_text(name) for name in data["class_names"]),

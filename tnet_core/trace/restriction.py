@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tnet_core.errors import TNetError
 from tnet_core.records import Distribution, Location, Timing
-from tnet_core.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from tnet_core.trace.trace import Trace
 
 
 def restricted(trace: Trace, positions: Sequence[int]) -> Trace:

@@ -32,6 +32,8 @@ from tnet_core.records import Box, Contributions, Cost, Distribution, Location, 
 from tnet_core.sampling.boxes import union_area
 from tnet_core.sampling.frame import Frame, Region, Sampler, to_bytes
 from tnet_core.trace.aggregation import Aggregator
+from tnet_core.trace.json import dump, parse
+from tnet_core.trace.restriction import restricted
 
 if TYPE_CHECKING:
     from tnet_core.modeling.tnet import TNet
@@ -133,8 +135,6 @@ class Trace:
 
     def only(self, positions: Sequence[int]) -> Trace:
         """A trace of these looks alone, in their order here; a look inside another one needs that one."""
-        from tnet_core.trace.restriction import restricted
-
         return restricted(self, positions)
 
     def budgets(self) -> Iterator[tuple[int, ...]]:
@@ -317,13 +317,9 @@ class Trace:
 
     def to_json(self) -> str:
         """A versioned, self-describing JSON text; holds no pixels (see `tnet_core.trace.json`)."""
-        from tnet_core.trace.json import dump
-
         return dump(self)
 
     @staticmethod
     def from_json(text: str | bytes) -> Trace:
         """Read what `to_json` wrote."""
-        from tnet_core.trace.json import parse
-
-        return parse(text)
+        return parse(text, Trace)
