@@ -22,7 +22,7 @@ from tnet_core.errors import TNetError
 from training.data import open_split
 from training.data.augment import evaluation_view
 from training.data.sample import ImageDataset
-from training.recipe_file import read_recipe
+from training.recipes.reading import read_recipe
 
 _BATCH = 16
 

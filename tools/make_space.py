@@ -24,8 +24,8 @@ PARTS = (
     "app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE",
     # of training, what measures a visitor's own data and what that imports
     "training/__init__.py", "training/data", "training/evaluation", "training/run_folder.py", "training/run_state.py",
-    "training/workers.py", "training/recipe.py", "training/recipe_checks.py", "training/recipe_file.py",
-    "training/recipe_yaml.py",
+    "training/workers.py", "training/recipes/__init__.py", "training/recipes/recipe.py", "training/recipes/checks.py",
+    "training/recipes/reading.py",
 )  # fmt: skip
 TEXT = "tools/space_readme.md"  # front matter and text of the Space's README.md
 MARK = "# Made by tools/make_space.py."  # first line of .gitattributes: tells a former build

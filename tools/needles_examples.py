@@ -18,7 +18,7 @@ from PIL import Image
 
 from tnet_core.errors import TNetError
 from training.data import Sample, open_split
-from training.recipe_file import read_recipe
+from training.recipes.reading import read_recipe
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 RECIPE = "needles"

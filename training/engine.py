@@ -29,8 +29,8 @@ from training.learner import LOGGED, Learner
 from training.loading import training_loader, unpack
 from training.metrics import Averages, Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.recipe import Recipe
-from training.recipe_file import to_mapping
+from training.recipes.reading import to_mapping
+from training.recipes.recipe import Recipe
 from training.run_folder import (
     CHECKPOINT_FOLDER,
     check_folder,

@@ -8,7 +8,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.recipe import FreezeSection
+from training.recipes.recipe import FreezeSection
 
 
 def freeze(model: TNet, section: FreezeSection) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.mixing import mixed
 from training.objective import l2_parameters, learning_rule
-from training.recipe import Recipe
+from training.recipes.recipe import Recipe
 from training.selection import selector
 
 LOGGED = ("joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "l2", "contrastive", "reward")

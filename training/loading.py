@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from tnet_core.errors import TNetError
 from training.data.augment import Augment
 from training.data.sample import ImageDataset
-from training.recipe import Recipe
+from training.recipes.recipe import Recipe
 from training.workers import before_workers, quiet_worker
 
 Place = tuple[int, int]  # epoch, index of the sample

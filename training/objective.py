@@ -24,7 +24,7 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet, TrainOutput
-from training.recipe import LossSection
+from training.recipes.recipe import LossSection
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tnet_core.modeling.tnet import TNet
-from training.recipe import OptimSection
+from training.recipes.recipe import OptimSection
 
 
 class KerasAdam(torch.optim.Adam):

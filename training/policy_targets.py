@@ -15,7 +15,7 @@ from torch import Tensor
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
 from training.bank import Looked, cell_values
-from training.recipe import BankSection
+from training.recipes.recipe import BankSection
 
 Target = Callable[[Tensor, Tensor, Tensor], Tensor]  # scores, values, open cells: (B, n * n) each -> scalar
 

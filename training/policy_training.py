@@ -33,7 +33,7 @@ from training.loading import AugmentedView, collate, unpack
 from training.metrics import Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.policy_targets import Target, looks_loss, make_target, policy_scores
-from training.recipe import BankSection, Recipe
+from training.recipes.recipe import BankSection, Recipe
 from training.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
 from training.warmstart import warm_start
 from training.workers import before_workers, quiet_worker

@@ -15,8 +15,8 @@ from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
-from training.recipe import Recipe
-from training.recipe_file import from_mapping, to_mapping, to_text
+from training.recipes.reading import from_mapping, to_mapping, to_text
+from training.recipes.recipe import Recipe
 from training.run_state import remove_leftovers, states
 
 RECIPE_FILE = "recipe.yaml"

@@ -13,7 +13,7 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location import top_k
 from tnet_core.modeling.tnet import Select
 from tnet_core.sampling.grid import official_axis
-from training.recipe import PolicySection
+from training.recipes.recipe import PolicySection
 
 
 def selector(policy: PolicySection, config: TNetConfig) -> Select:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from training.recipe import Recipe
-from training.recipe_file import read_recipe, recipe_names
+from training.recipes.reading import read_recipe, recipe_names
+from training.recipes.recipe import Recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,7 +25,7 @@ from tnet_core.checkpoints.hub_errors import offline
 from tnet_core.checkpoints.hub_id import HubId
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.recipe import InitSection
+from training.recipes.recipe import InitSection
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tests.support.models import TINY
 from tnet_core.inference.optimise.folding import find_pairs, fold_frozen, folded
 from tnet_core.modeling.tnet import TNet
 from training.freezing import freeze, training_mode
-from training.recipe import FreezeSection
+from training.recipes.recipe import FreezeSection
 
 
 def lived(config: tn.TNetConfig) -> TNet:

@@ -15,7 +15,7 @@ from tnet_core.imageio.source import ImageSource
 from tnet_core.sampling.frame import Sampler
 from training.data.augment import Augment, evaluation_view
 from training.data.sample import Sample
-from training.recipe import AugmentSection
+from training.recipes.recipe import AugmentSection
 
 PLAIN = AugmentSection(min_area=1.0, interpolation="bilinear", flip=False)
 BIRDS = AugmentSection(translate=0.1, rotate=20)

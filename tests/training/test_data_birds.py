@@ -12,7 +12,7 @@ from tests.training.data_files import class_folders, listed_birds, picture, smal
 from tnet_core.errors import TNetError
 from training.data import listing, open_split
 from training.data.cub import readable_names
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 
 def section(root: Path, **changes: object) -> DataSection:

@@ -24,7 +24,7 @@ from tests.training.data_files import class_folders, write_picture
 from tnet_core.errors import TNetError
 from training.data import cache as cache_module
 from training.data import open_split
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,7 +160,7 @@ def test_a_build_that_was_killed_is_started_again(data: DataSection) -> None:
     script = f"""
         import time
         from training.data import files, open_split
-        from training.recipe import DataSection
+        from training.recipes.recipe import DataSection
         original, count = files.read_image, []
         def slow(*arguments):
             count.append(0)

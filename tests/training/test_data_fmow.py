@@ -12,7 +12,7 @@ from tests.training.data_files import fmow_image
 from tnet_core.errors import TNetError
 from training.data import open_split
 from training.data.fmow import CLASSES, MAX_BYTES
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 
 @pytest.fixture

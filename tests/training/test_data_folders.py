@@ -16,7 +16,7 @@ from tests.support.models import TINY
 from tests.training.data_files import class_folders, picture, write_picture
 from tnet_core.errors import TNetError
 from training.data import boxes, check_classes, listing, open_folder, open_split
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 
 def section(root: Path, **changes: object) -> DataSection:

@@ -17,7 +17,7 @@ from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import ImageDataset, Sample
 from training.engine import Engine, train
-from training.recipe import (
+from training.recipes.recipe import (
     AugmentSection,
     DataSection,
     FreezeSection,

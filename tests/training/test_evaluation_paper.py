@@ -8,7 +8,7 @@ import pytest
 
 import tnet_core as tn
 from training.evaluation.paper import Beside, difference, preset_of
-from training.recipe_file import read_recipe, recipe_names
+from training.recipes.reading import read_recipe, recipe_names
 
 
 def test_every_recipe_of_the_paper_stands_beside_its_own_numbers_and_ours_beside_the_nearest() -> None:

@@ -10,7 +10,7 @@ from tests.support.models import TINY
 from tnet_core.errors import TNetError
 from training.ema import WeightAverage
 from training.freezing import freeze, training_mode
-from training.recipe import FreezeSection
+from training.recipes.recipe import FreezeSection
 
 
 def step(model: tn.TNet) -> None:

@@ -15,7 +15,7 @@ from tests.support.training import ROOT, Colours, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import Sample
 from training.loading import Batches, training_loader, unpack
-from training.recipe import AugmentSection, DataSection, ModelSection, Recipe
+from training.recipes.recipe import AugmentSection, DataSection, ModelSection, Recipe
 
 
 def recipe(**changes: object) -> Recipe:

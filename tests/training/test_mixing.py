@@ -8,7 +8,7 @@ import tnet_core as tn
 from training.learner import Learner
 from training.mixing import mixed
 from training.objective import learning_rule
-from training.recipe_file import read_recipe
+from training.recipes.reading import read_recipe
 
 
 def test_a_blend_and_its_shares_are_mixed_alike() -> None:

@@ -19,7 +19,7 @@ from tnet_core.errors import TNetError
 from training.data.needles import SYMBOL_NAMES, NeedlesDataset
 from training.data.needles.marks import draw_strokes, sample_marks
 from training.data.needles.symbols import symbol
-from training.recipe import NeedlesSection
+from training.recipes.recipe import NeedlesSection
 
 SMALL = NeedlesSection(canvas=256, glyph=18, classes=6, needles=3, decoys=1, distractors=3, train_size=60)
 

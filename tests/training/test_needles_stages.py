@@ -10,8 +10,8 @@ import torch
 import tnet_core as tn
 from tests.support.training import ROOT
 from training.data import open_split
-from training.recipe import Recipe
-from training.recipe_file import read_recipe
+from training.recipes.reading import read_recipe
+from training.recipes.recipe import Recipe
 
 CHECKPOINT = ROOT / "checkpoints" / "tnet-needles"
 STAGES = ("needles-stage1", "needles-stage2", "needles-stage3", "needles")

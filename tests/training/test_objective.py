@@ -25,7 +25,7 @@ from training.objective import (
     rewards,
     sum_of_squares,
 )
-from training.recipe import LossSection
+from training.recipes.recipe import LossSection
 
 PLAIN = replace(TINY, location="none", levels=1, budget=(), positional="none", weighting=False,
                 location_block=None, location_rows=None)  # fmt: skip

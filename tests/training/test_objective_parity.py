@@ -10,7 +10,7 @@ import tnet_core as tn
 from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case
 from training.objective import l2_parameters, learning_rule
-from training.recipe import LossSection
+from training.recipes.recipe import LossSection
 
 
 def loss_section(case: Case) -> LossSection:

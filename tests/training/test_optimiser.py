@@ -13,7 +13,7 @@ import tnet_core as tn
 from tests.support.models import TINY
 from training.freezing import freeze
 from training.optimiser import KerasAdam, make_optimiser, parameter_groups, rate_factor, set_rates
-from training.recipe import FreezeSection, OptimSection
+from training.recipes.recipe import FreezeSection, OptimSection
 
 
 def test_adam_follows_the_formula_of_keras() -> None:

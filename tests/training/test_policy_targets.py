@@ -17,7 +17,7 @@ from training.policy_targets import (
     make_target,
     policy_scores,
 )
-from training.recipe import BankSection
+from training.recipes.recipe import BankSection
 
 ALL = torch.ones(1, 3, dtype=torch.bool)
 VALUES = torch.tensor([[-1.0, -3.0, -2.0]])

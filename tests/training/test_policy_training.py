@@ -16,7 +16,7 @@ from training.data.augment import evaluation_view
 from training.data.sample import Sample
 from training.metrics import METRICS_FILE
 from training.policy_training import accuracies, all_scores, bank_of, train_policy
-from training.recipe import (
+from training.recipes.recipe import (
     AugmentSection,
     BankSection,
     DataSection,

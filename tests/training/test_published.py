@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tnet_core.published import paper_rows
-from training.recipe_file import read_recipe, recipe_names
+from training.recipes.reading import read_recipe, recipe_names
 
 
 def test_every_recipe_that_names_rows_of_the_paper_names_existing_ones() -> None:

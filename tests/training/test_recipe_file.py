@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tnet_core.errors import TNetError
-from training.recipe import DataSection, OptimSection, Recipe
-from training.recipe_checks import check_recipe
-from training.recipe_file import from_mapping, read_recipe, recipe_names, to_mapping, to_text
-from training.recipe_yaml import dump, parse
+from training.recipes.checks import check_recipe
+from training.recipes.reading import dump, from_mapping, parse, read_recipe, recipe_names, to_mapping, to_text
+from training.recipes.recipe import DataSection, OptimSection, Recipe
 
 
 def written(folder: Path, text: str, name: str = "mine.yaml") -> Path:

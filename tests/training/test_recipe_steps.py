@@ -12,7 +12,7 @@ from tests.support.training import Colours, metrics
 from training.data.sample import ImageDataset
 from training.engine import Engine
 from training.policy_training import train_policy
-from training.recipe_file import read_recipe, recipe_names
+from training.recipes.reading import read_recipe, recipe_names
 
 SMALL = [
     "batch_size=2",

@@ -8,7 +8,7 @@ import pytest
 import timm
 
 import tnet_core as tn
-from training.recipe_file import from_mapping, read_recipe, recipe_names, to_mapping
+from training.recipes.reading import from_mapping, read_recipe, recipe_names, to_mapping
 
 BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "en-b") for i in range(5)]
 FMOW_BASELINES = ["fmow-en-b0-cropped", "fmow-en-b0-224", "fmow-en-b0-448", "fmow-en-b0-896"]

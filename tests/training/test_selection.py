@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.modeling.location import top_k
-from training.recipe import PolicySection
+from training.recipes.recipe import PolicySection
 from training.selection import cell_overlap, gumbel_top_k, selector, spread
 
 BIRDS = cell_overlap(448, 5, 0.35)

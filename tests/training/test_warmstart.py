@@ -17,7 +17,7 @@ from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.errors import TNetError
 from tnet_core.modeling.presets import baseline_of
 from training import warmstart
-from training.recipe import InitSection
+from training.recipes.recipe import InitSection
 from training.warmstart import warm_start
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]

@@ -22,7 +22,7 @@ from training.bank import FeatureBank, worth
 from training.evaluation.aggregate import subset_weights
 from training.evaluation.tree import grid_ranks
 from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.recipe import OptimSection
+from training.recipes.recipe import OptimSection
 
 _SPREAD_ROWS = 512  # images from which the spread of features is taken
 

@@ -12,7 +12,7 @@ from training.adapt.options import AdaptOptions, Objective
 from training.bank import FeatureBank
 from training.policy_targets import reinforce
 from training.policy_training import PolicyTraining
-from training.recipe import BankSection, OptimSection, PolicySection, Recipe
+from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
 
 def learn(

@@ -14,7 +14,7 @@ from training.data.imagenet import open_imagenet
 from training.data.nabirds import open_nabirds
 from training.data.sample import ImageDataset, Sample
 from training.data.splits import Which
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 __all__ = ["ImageDataset", "Sample", "check_classes", "open_folder", "open_split"]
 

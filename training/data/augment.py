@@ -11,14 +11,14 @@ from training.data.augmentation.crop import random_crop
 from training.data.augmentation.geometry import rotated, translated
 from training.data.augmentation.resize import METHODS, resized
 from training.data.sample import Sample
-from training.recipe import AugmentSection
+from training.recipes.recipe import AugmentSection
 
 
 class Augment:
     """Crop, resize, flip, colour, shift and turn, in the order of the official code.
 
     All that is random comes from the generator: the same state gives the same result. The section is that of a
-    recipe, whose values `training.recipe_checks` has checked.
+    recipe, whose values `training.recipes.checks` has checked.
     """
 
     def __init__(self, section: AugmentSection, size: int) -> None:

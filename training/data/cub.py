@@ -16,7 +16,7 @@ from training.data.folders import open_class_folders
 from training.data.listed import open_listed
 from training.data.listing import is_file
 from training.data.splits import Which, root_folder
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 NAME = "CUB-200-2011"
 

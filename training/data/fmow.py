@@ -13,7 +13,7 @@ from training.data.boxes import Boxes
 from training.data.files import Entry, FileDataset
 from training.data.folders import list_images
 from training.data.splits import Which, keep_side, root_folder, split_folder, split_name
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 NAME = "fMoW"
 # In the order of the data set's baseline: alphabetical, but for impoverished_settlement.

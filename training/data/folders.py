@@ -10,7 +10,7 @@ from training.data.boxes import NO_BOXES, Boxes, key, read_boxes_csv
 from training.data.files import Entry, FileDataset, check_boxes_used
 from training.data.listing import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
 from training.data.splits import Which, divided, root_folder, split_folder, split_name
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 CLASS_LIST = "classes.txt"
 

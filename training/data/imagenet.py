@@ -10,7 +10,7 @@ from timm.data import ImageNetInfo
 from training.data.files import FileDataset
 from training.data.folders import open_class_folders
 from training.data.splits import Which
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 NAME = "ImageNet"
 

@@ -10,7 +10,7 @@ from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
 from training.data.files import Entry, FileDataset, check_boxes_used
 from training.data.listing import is_file, read_lines
 from training.data.splits import Which, divided, listed_as_train, root_folder, split_name
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 
 def open_listed(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from training.data.files import FileDataset
 from training.data.listed import open_listed
 from training.data.splits import Which
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 NAME = "NABirds"
 

@@ -10,7 +10,7 @@ from typing import Literal
 from tnet_core.errors import TNetError
 from training.data.files import Entry, FileDataset, one_per_box
 from training.data.listing import is_folder, sub_folders
-from training.recipe import DataSection
+from training.recipes.recipe import DataSection
 
 Which = Literal["train", "validation"]
 

@@ -13,8 +13,8 @@ from training.data import open_folder, open_split
 from training.data.listing import is_folder, sub_folders
 from training.data.sample import ImageDataset, Sample
 from training.data.splits import folders_there
-from training.recipe import Recipe
-from training.recipe_file import read_recipe, recipe_names
+from training.recipes.reading import read_recipe, recipe_names
+from training.recipes.recipe import Recipe
 
 _RECIPE_SUFFIXES = (".yaml", ".yml")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from training.recipe import Recipe
+from training.recipes.recipe import Recipe
 
 _EXACT = {
     "imagenet:TNet": "imagenet-bagnet77",

@@ -12,7 +12,7 @@ from training.data.needles.background import background, grain
 from training.data.needles.marks import Mark, draw_strokes, largest_pebble, reach_of, sample_marks
 from training.data.needles.streams import between
 from training.data.needles.symbols import meaningless, symbol
-from training.recipe import NeedlesSection
+from training.recipes.recipe import NeedlesSection
 
 # Draws what names the class on a needle: (canvas, mark, label, a number that picks among several drawings).
 Painter = Callable[[np.ndarray, Mark, int, int], None]

@@ -13,7 +13,7 @@ from training.data.needles.digits import digit_painter
 from training.data.needles.streams import balanced_labels, canvas_stream
 from training.data.needles.symbols import SYMBOL_NAMES
 from training.data.sample import Sample
-from training.recipe import NeedlesSection
+from training.recipes.recipe import NeedlesSection
 
 
 class NeedlesDataset:

@@ -1,12 +1,15 @@
 """Reading recipes: a YAML file, the recipe it builds on, and changes from the command line.
 
-Every problem is one sentence that names the key in full ('optim.lr').
+Every problem is one sentence that names the key in full ('optim.lr'). PyYAML follows YAML 1.1, in which `1e-3` is a
+text, `no` is false and `1:30` is ninety. Recipes use the simpler rules of YAML 1.2, both when they are read and when
+they are written; anchors and keys that appear twice are refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import re
 import types
 import typing
@@ -14,15 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tnet_core.checkpoints.files import read_bounded
+import yaml
+
+from tnet_core.checkpoints.files import read_bounded, reason
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.fields import described, fits
-from training.recipe import Recipe
-from training.recipe_checks import check_recipe
-from training.recipe_yaml import dump, parse
+from training.recipes.checks import check_recipe
+from training.recipes.recipe import Recipe
 
-RECIPES = Path(__file__).parent / "recipes"
+RECIPES = Path(__file__).parent
 _MAX_BYTES = 64 << 10
 _MAX_BASES = 3  # recipes below one another
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -56,7 +60,7 @@ def from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
 
 def to_mapping(recipe: Recipe) -> dict[str, Any]:
     """Plain YAML values, all of them written out; `from_mapping` reads them back to an equal recipe."""
-    plain: dict[str, Any] = _plain(dataclasses.asdict(recipe))
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(recipe)))  # tuples become lists
     return plain
 
 
@@ -77,7 +81,9 @@ def _find(path: Path | str) -> Path:
 
 def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The file's values on top of those of the recipe it may be based on; `above` are the files based on it."""
-    values = _parse_file(file)
+    values = parse(read_bounded(file, _MAX_BYTES))
+    if not isinstance(values, dict):
+        raise TNetError("it must be a mapping of keys to values.")
     if "base" not in values:
         return values
     base = values.pop("base")
@@ -96,13 +102,6 @@ def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise TNetError(f"its base '{base}': {error}") from None
     below.pop("name", None)
     return _merged(below, values)
-
-
-def _parse_file(file: Path) -> dict[str, Any]:
-    values = parse(read_bounded(file, _MAX_BYTES))
-    if not isinstance(values, dict):
-        raise TNetError("it must be a mapping of keys to values.")
-    return values
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -194,9 +193,59 @@ def _hint(given: str, known: Sequence[str]) -> str:
     return f" (did you mean '{nearest}'?)" if nearest else ""
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+_RULES = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9_]*)", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+",
+        list("-+.0123456789"),
+    ),
+)
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (declared so by the library)
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        # An anchor that is repeated often enough fills any memory, so there are none.
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.MarkedYAMLError(problem="anchors (& and *) are not allowed", problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"key '{key.value}' appears twice", problem_mark=key.start_mark)
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what YAML 1.1 or YAML 1.2 would read as something else than a text."""
+
+
+for _tag, _pattern, _first in _RULES:
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+
+
+def parse(text: str | bytes) -> Any:
+    """Plain values of a YAML text."""
+    try:
+        return yaml.load(text.decode("utf-8") if isinstance(text, bytes) else text, Loader=_Loader)
+    except UnicodeDecodeError:
+        raise TNetError("it is not UTF-8 text.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        problem = getattr(error, "problem", None) or reason(error)
+        raise TNetError(f"it is not valid YAML: {problem}{where}.") from None
+
+
+def dump(value: Any) -> str:
+    """A text that `parse` reads back to an equal value."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

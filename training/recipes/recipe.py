@@ -1,6 +1,6 @@
 """`Recipe`: everything that defines a training run. Read from YAML, changed on the command line.
 
-Each section below is a frozen dataclass with one comment per field; `training.recipe_file` reads
+Each section below is a frozen dataclass with one comment per field; `training.recipes.reading` reads
 and checks a file, `training/recipes/` holds one file per model.
 """
 

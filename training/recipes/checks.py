@@ -9,7 +9,7 @@ from typing import Any
 
 import tnet_core as tn
 from tnet_core.errors import TNetError
-from training.recipe import Recipe
+from training.recipes.recipe import Recipe
 
 MODULES = ("features", "classifier", "positional", "location", "weighting")  # that can be frozen whole
 
