@@ -11,7 +11,7 @@ import tnet_core as tn
 from pages.explorer import Explorer, Session, Where
 from pages.link import Link, named, read, slugs
 from viz.budgets import opening
-from viz.furniture import Furniture
+from viz.explore.furniture import Furniture
 from viz.stage import steer_payload
 from viz.stage.cut import no_choice
 

@@ -15,11 +15,11 @@ from pages.auditor import PREDICTED, Auditor, Cards, Shown
 from pages.explore import SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
 from pages.waiting import again, clock
-from viz import fragments
 from viz.audit import captions
 from viz.audit.board import on_load
 from viz.audit.looks import FEWEST
 from viz.audit.report import no_report
+from viz.common import fragments
 
 AT_ONCE = 2  # reports at the same time: each uses all cores for a moment
 

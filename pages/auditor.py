@@ -14,8 +14,8 @@ from tnet_core.explain.faithfulness import OnStep, faithfulness
 from viz.audit import board, read_audit, report
 from viz.audit.looks import FEWEST, pool, usual
 from viz.audit.report import Subject
-from viz.encode import data_uri, preview
-from viz.names import class_names
+from viz.common.encode import data_uri, preview
+from viz.common.names import class_names
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 PREDICTED, LABEL = "predicted", "label"  # classes that are not meant by their number

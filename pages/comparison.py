@@ -1,4 +1,4 @@
-"""The tab 'Accuracy vs locations': wiring only, what it shows is made in `viz.comparison`.
+"""The tab 'Accuracy vs locations': wiring only, what it shows is made in `viz.accuracy`.
 
 No model is run here, and the slider asks nothing of the server. Handlers take what the browser sends as it is
 (`preprocess=False`): Gradio's own checks would answer an unknown value with an error of theirs, `select` ignores it.
@@ -13,16 +13,16 @@ import gradio as gr
 from gradio.context import get_render_context
 
 from tnet_core.checkpoints import CheckpointCard
-from viz.comparison import Catalogue, DataSet, Selection, select
-from viz.comparison.captions import explanation, intro
-from viz.comparison.export import download
-from viz.comparison.figure import figure, slider_script
-from viz.comparison.legend import legend
-from viz.comparison.metrics import XS, YS
-from viz.comparison.own import Own, with_own
-from viz.comparison.roles import ROLES
-from viz.comparison.selection import opening
-from viz.comparison.table import tables
+from viz.accuracy import Catalogue, DataSet, Selection, select
+from viz.accuracy.captions import explanation, intro
+from viz.accuracy.export import download
+from viz.accuracy.figure import figure, slider_script
+from viz.accuracy.legend import legend
+from viz.accuracy.metrics import XS, YS
+from viz.accuracy.own import Own, with_own
+from viz.accuracy.selection import opening
+from viz.accuracy.table import tables
+from viz.common.roles import ROLES
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 

@@ -15,12 +15,12 @@ from pages.waiting import NO_PICTURE
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole
 from viz.budgets import MOST_LOOKS, looks_of
-from viz.encode import data_uri, preview
-from viz.lab.captions import NO_LOOKS
-from viz.lab.measured import measured
-from viz.lab.model import Experiment
-from viz.lab.panels import cell_name
+from viz.common.encode import data_uri, preview
 from viz.stage.cut import elsewhere
+from viz.what_if.captions import NO_LOOKS
+from viz.what_if.measured import measured
+from viz.what_if.model import Experiment
+from viz.what_if.panels import cell_name
 
 LONGEST = 1400  # pixels of the longer side of the picture that is changed, whatever the file has
 _SHOWN = 1000  # … as shown in half of the page

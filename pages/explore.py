@@ -19,9 +19,11 @@ from pages.here import asked_here
 from pages.modes import wanted as mode_wanted
 from pages.turns import Turns
 from pages.zoom import zoom
-from viz import bring, fragments, stage
-from viz.furniture import Furniture
-from viz.gallery import gallery
+from viz import stage
+from viz.common import fragments
+from viz.explore import bring
+from viz.explore.furniture import Furniture
+from viz.explore.gallery import gallery
 
 SESSION_SECONDS = 3600  # a page that is left alone this long is forgotten
 AT_ONCE = 8  # requests that are answered, or wait for a traversal, at the same time

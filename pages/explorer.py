@@ -22,10 +22,10 @@ from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
 from tnet_core.numbers import whole
 from viz.budgets import opening
-from viz.furniture import Furniture, furniture
-from viz.gallery import Picture, drawings, fetched_picture, pictures_for
-from viz.kinds import kind_of
-from viz.names import labelled
+from viz.common.names import labelled
+from viz.explore.furniture import Furniture, furniture
+from viz.explore.gallery import Picture, drawings, fetched_picture, pictures_for
+from viz.explore.kinds import kind_of
 from viz.stage import Plate, scene_payload, steer_payload
 
 MOST_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles

@@ -1,4 +1,4 @@
-"""The tab 'What if': wiring only. Questions are checked and answered in `pages.counterfactuals`, drawn in `viz.lab`."""
+"""The tab 'What if': wiring only. `pages.counterfactuals` checks and answers questions, `viz.what_if` draws."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pages.counterfactuals import KINDS, SCALES, Lab, Untouched, Wish
 from pages.explore import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored
 from pages.explorer import Explorer, Session
 from pages.waiting import again, clock
-from viz import fragments
-from viz.lab import board, on_load
-from viz.lab.board import nothing
-from viz.lab.captions import intro
+from viz.common import fragments
+from viz.what_if import board, on_load
+from viz.what_if.board import nothing
+from viz.what_if.captions import intro
 
 FIRST = "flip"  # what is tried first
 

@@ -1,4 +1,4 @@
-"""The tab 'Your data': wiring only. `pages.evaluator` measures, `viz.own` shows."""
+"""The tab 'Your data': wiring only. `pages.evaluator` measures, `viz.your_data` shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pages.evaluator import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
 from pages.files import given_file
 from pages.here import asked_here
 from training.evaluation.output import to_text
-from viz import fragments
-from viz import own as shown
-from viz.comparison.own import Own, added
+from viz import your_data as shown
+from viz.accuracy.own import Own, added
+from viz.common import fragments
 
 EVALUATIONS = 8  # that are asked for at once: they wait in `Evaluator`, which refuses more
 FIRST_IMAGES = 100  # measured unless more are asked for

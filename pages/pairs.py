@@ -18,8 +18,8 @@ from pages.explorer import Explorer, Session, Where
 from pages.waiting import NO_PICTURE
 from tnet_core import compare
 from tnet_core.numbers import entries, whole
+from viz.common.names import labelled
 from viz.compare import Column, offer_payload, pair_payload
-from viz.names import labelled
 from viz.stage import Plate
 from viz.stage.cut import elsewhere
 

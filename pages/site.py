@@ -14,8 +14,10 @@ from pages.explorer import Explorer
 from pages.following import follow
 from pages.lab import lab
 from pages.own import own_data
-from viz import bring, fragments, stage, style
 from viz import compare as compared
+from viz import stage
+from viz.common import fragments, style
+from viz.explore import bring
 
 
 def site(explorer: Explorer) -> gr.Blocks:

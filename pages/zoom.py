@@ -12,7 +12,7 @@ from pages.asked import answered
 from pages.explorer import LEFT_ALONE, Explorer, Session
 from tnet_core.numbers import entries, whole
 from viz import stage
-from viz.encode import lossless_uri
+from viz.common.encode import lossless_uri
 
 LARGEST = 1024  # pixels of a side of one answer
 _AT_ONCE = 4  # answers that are made at the same time; traversals do not wait for them

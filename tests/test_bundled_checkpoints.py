@@ -14,8 +14,8 @@ from tnet_core.checkpoints.__main__ import main as checkpoints
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tools.checkpoint_table import BEGIN, END, ROOT, inserted, render
 from training.bundle import PLAIN_GIT
-from viz.examples.listed import FOLDER, suiting
-from viz.kinds import kind_of
+from viz.examples.picture_list import FOLDER, suiting
+from viz.explore.kinds import kind_of
 
 FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from PIL import Image
 
 import tnet_core as tn
 from tools import fetch_examples
-from viz.examples.listed import FOLDER, KINDS, Listed, listed, suiting
-from viz.names import labelled
+from viz.common.names import labelled
+from viz.examples.picture_list import FOLDER, KINDS, Listed, listed, suiting
 
 ROOT = Path(__file__).parents[1]
 OWN_FILES = {"examples.yaml", "ATTRIBUTION.md"}

@@ -13,7 +13,7 @@ import tnet_core as tn
 from tools import needles_examples
 from tools.needles_examples import EXAMPLES, FOLDER, Example, drawn
 from training.data import Sample
-from viz.examples.listed import listed
+from viz.examples.picture_list import listed
 
 CHECKPOINT = FOLDER.parent / "checkpoints" / "tnet-needles"
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from viz.examples.listed import FOLDER, Listed, listed
+from viz.examples.picture_list import FOLDER, Listed, listed
 
 LONGEST = 1600  # pixels
 LARGEST = 340_000  # bytes; the best quality that fits is taken

@@ -1,4 +1,1 @@
-"""Turns a `Trace` into figures, overlays and page fragments. Runs no model.
-
-`scene.prepare` once per traversal, then `scene.view` for every budget: only cached features are used.
-"""
+"""Turns a `Trace` or an evaluation into HTML, JSON and plotly figures, one folder per tab. Runs no model."""

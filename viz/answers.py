@@ -10,7 +10,7 @@ import numpy as np
 
 from tnet_core import Trace
 from viz.budgets import distinct
-from viz.names import labelled
+from viz.common.names import labelled
 
 TOP = 5  # classes whose probability is told
 

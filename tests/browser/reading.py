@@ -8,9 +8,9 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 import tnet_core as tn
-from viz.names import class_name
-from viz.numbers import fixed, gigaflops, percent, short, signed
-from viz.selection import labels
+from viz.common.names import class_name
+from viz.common.numbers import fixed, gigaflops, percent, short, signed
+from viz.common.selection import labels
 
 Shown = int | tuple[int, ...] | list[int]  # looks in their order, a budget, or positions chosen by hand
 

@@ -16,8 +16,8 @@ import tnet_core as tn
 from tests.browser.conftest import leaves
 from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tnet_core.explain import adaptive_stop
+from viz.common.names import class_name
 from viz.examples import picture
-from viz.names import class_name
 
 Visit = Callable[..., Page]
 UPLOAD = "#pick input[type=file]"

@@ -26,8 +26,8 @@ from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.registry_offer import Shelf
 from tools.local_server import FINISHED
 from viz.audit.panel import points
-from viz.names import class_names, readable
-from viz.numbers import percent, short, times
+from viz.common.names import class_names, readable
+from viz.common.numbers import percent, short, times
 
 Visit = Callable[..., Page]
 BIRDS, NEEDLES = "tnet-lite0-cub", "tnet-needles"

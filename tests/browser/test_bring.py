@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import BrowserContext, expect
 
-from viz import bring
+from viz.explore import bring
 
 PAGE = f"""<!doctype html>{bring.head()}<div id="pick"><input type="file">{bring.template()}</div>
 <script>window.given = []; TNetBring.mount(document.body);

@@ -23,8 +23,8 @@ from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
 from tools.queue_client import QueueClient
 from viz.budgets import largest
-from viz.examples.listed import suiting
-from viz.gallery import drawings
+from viz.examples.picture_list import suiting
+from viz.explore.gallery import drawings
 
 Visit = Callable[..., Page]
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"

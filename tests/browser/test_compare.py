@@ -22,11 +22,11 @@ from tests.support.checkpoints import CONFIG, NAMES, entry_fields, save_birds, w
 from tnet_core import compare
 from tools.queue_client import QueueClient
 from viz.budgets import largest
+from viz.common.names import class_name
+from viz.common.numbers import fixed, percent, short, signed
+from viz.common.selection import labels
 from viz.examples import picture
-from viz.examples.listed import suiting
-from viz.names import class_name
-from viz.numbers import fixed, percent, short, signed
-from viz.selection import labels
+from viz.examples.picture_list import suiting
 
 Visit = Callable[..., Page]
 Sides = tuple[tn.Trace, tn.Trace]

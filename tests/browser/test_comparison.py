@@ -24,7 +24,7 @@ from tests.support.evaluation_cards import bundled, card
 from tests.support.served_page import launched
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.published import paper_rows
-from viz import style
+from viz.common import style
 
 Visit = Callable[..., Page]
 SLIDER = "#comparison-looks input[type=range]"

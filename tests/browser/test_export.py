@@ -23,10 +23,10 @@ from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.stage_page import scene, staged
 from tnet_core.__main__ import main as command
 from tools.local_server import FINISHED
-from viz.encode import data_uri
+from viz.common.encode import data_uri
+from viz.common.names import readable
+from viz.common.numbers import fixed, percent, short, signed
 from viz.examples import picture
-from viz.names import readable
-from viz.numbers import fixed, percent, short, signed
 
 Visit = Callable[..., Page]
 FIGURES = ("picture", "decision", "ledger", "looks", "levels", "prediction")

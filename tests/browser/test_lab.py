@@ -14,10 +14,10 @@ from pages.counterfactuals import lab_budget
 from tests.browser.reading import beyond, contrasts
 from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull
 from tools.queue_client import QueueClient
+from viz.common.names import class_name
+from viz.common.numbers import percent, signed
 from viz.examples import picture
-from viz.lab.panels import KINDS
-from viz.names import class_name
-from viz.numbers import percent, signed
+from viz.what_if.panels import KINDS
 
 Visit = Callable[..., Page]
 TEXTS = "#lab-view :is(h2, h3, p, small, dt, dd b, th, td, li span, li b, label span, output)"

@@ -21,7 +21,7 @@ from tests.support.checkpoints import contents, entry_fields, save_birds, write_
 from tests.support.hub import LocalHub
 from tools.local_server import FINISHED
 from viz.budgets import largest
-from viz.examples.listed import suiting
+from viz.examples.picture_list import suiting
 
 Visit = Callable[..., Page]
 DEEP = replace(models.TINY_3L, num_classes=3)

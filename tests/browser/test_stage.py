@@ -21,7 +21,7 @@ from tests.support.evaluation import PLAIN
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
-from viz.numbers import fixed
+from viz.common.numbers import fixed
 from viz.stage import Plate, head, scene_payload, template
 
 PAGE = f"<!doctype html><body><main>{template()}</main></body>"

@@ -19,9 +19,9 @@ from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.checkpoints.registry_offer import Shelf
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
-from viz.encode import preview
-from viz.lab import board
-from viz.lab.captions import NO_LOOKS
+from viz.common.encode import preview
+from viz.what_if import board
+from viz.what_if.captions import NO_LOOKS
 
 
 @pytest.fixture(scope="module")

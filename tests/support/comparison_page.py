@@ -12,7 +12,7 @@ from pages.site import theme
 from tests.support.evaluation_cards import bundled
 from tests.support.served_page import LAUNCH
 from tnet_core.checkpoints import CheckpointCard
-from viz import style
+from viz.common import style
 
 TAB = "Accuracy vs locations"
 

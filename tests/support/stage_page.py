@@ -10,7 +10,8 @@ from playwright.sync_api import BrowserContext, Page
 
 import tnet_core as tn
 from tools.local_server import FINISHED
-from viz import stage, style
+from viz import stage
+from viz.common import style
 from viz.stage import Plate, scene_payload
 
 # What the server would be asked is kept for the test to read.

@@ -14,7 +14,7 @@ from tests.support.models import TINY_3L, picture, tiny
 from tnet_core import explain
 from viz.audit.looks import pool, usual
 from viz.audit.report import Subject, report
-from viz.numbers import percent, short, signed
+from viz.common.numbers import percent, short, signed
 
 NASTY = "<b onmouseover=alert(1)>\"'&"
 SUBJECT = Subject("a bird", "garden birds", "data:image/webp;base64,AA==", label=2)

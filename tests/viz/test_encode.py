@@ -11,7 +11,7 @@ from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import picture
-from viz.encode import lossless_uri, preview
+from viz.common.encode import lossless_uri, preview
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from viz import fragments, style
+from viz.common import fragments, style
 
 
 def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() -> None:
@@ -24,7 +24,7 @@ def test_all_tabs_say_in_one_way_that_something_went_wrong() -> None:
         '<p class="tn-problem" role="alert">It is too large. What is shown below is unchanged.</p>'
     )
     assert fragments.warning("") == ""
-    root = Path(style.__file__).parents[1]
+    root = Path(style.__file__).parents[2]
     written = [file for folder in ("pages", "viz") for file in (root / folder).rglob("*.py")]
     assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["fragments.py"]
 

@@ -12,12 +12,12 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
-from viz import gallery
-from viz.card import card, looks, shown_results
 from viz.examples import EXAMPLES
-from viz.examples.listed import suiting
-from viz.furniture import Furniture, furniture
-from viz.kinds import kind_of
+from viz.examples.picture_list import suiting
+from viz.explore import gallery
+from viz.explore.card import card, looks, shown_results
+from viz.explore.furniture import Furniture, furniture
+from viz.explore.kinds import kind_of
 
 
 def evaluation(*budgets: tuple[int, ...]) -> Evaluation:

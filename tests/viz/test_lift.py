@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from viz.lift import lift_bounds
+from viz.common.lift import lift_bounds
 
 
 @pytest.mark.parametrize("cells", [4, 9, 25, 100])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viz import numbers
+from viz.common import numbers
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from viz.budgets import MOST_LOOKS, deepest, distinct, largest, looks_of, opening, trained
-from viz.selection import labels
+from viz.common.selection import labels
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tnet_core.explain import Course
-from viz.numbers import percent
+from viz.common.numbers import percent
 
 _WIDTH, _HEIGHT = 380, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, 10, 8, 36

@@ -7,8 +7,8 @@ import html
 from viz.audit.mini import mini_map
 from viz.audit.model import Audit, HeatMap, OfClass
 from viz.audit.panel import missing, panel
-from viz.card import accuracy, looks
-from viz.numbers import short
+from viz.common.numbers import short
+from viz.explore.card import accuracy, looks
 
 TITLE = "Class by class"
 FEW = 12  # rows before all are asked for

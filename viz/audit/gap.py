@@ -6,8 +6,8 @@ import html
 
 from viz.audit.model import AtBudget, Audit
 from viz.audit.panel import confidence, missing, panel, percent_between, points_between
-from viz.card import accuracy, looks
-from viz.numbers import percent
+from viz.common.numbers import percent
+from viz.explore.card import accuracy, looks
 
 TITLE = "Did it fail to look, or to recognise?"
 _LOOKS = (1, 2)

@@ -8,8 +8,8 @@ from typing import Any
 
 from viz.audit.model import Audit, HeatMap, Where
 from viz.audit.panel import missing, panel
-from viz.lift import lift_bounds
-from viz.numbers import percent, short
+from viz.common.lift import lift_bounds
+from viz.common.numbers import percent, short
 
 TITLE = "Where it looks"
 _BIAS = "1: always the middle cell. 0: as far from the middle as uniform looks. Below 0: towards the border."

@@ -8,8 +8,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from viz import style
 from viz.audit.model import Cells
+from viz.common import style
 
 
 def mini_map(counts: Cells, grid: int) -> str:

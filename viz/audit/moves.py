@@ -6,7 +6,7 @@ import html
 
 from viz.audit.model import Audit, Estimate, Moved
 from viz.audit.panel import between, confidence, missing, panel, percent_between, whisker
-from viz.numbers import percent, signed
+from viz.common.numbers import percent, signed
 
 TITLE = "Do looks follow content that is moved?"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from viz.audit.model import Audit, Estimate
-from viz.numbers import short, signed
+from viz.common.numbers import short, signed
 
 
 def panel(name: str, title: str, caption: str, body: str) -> str:

@@ -10,8 +10,8 @@ from viz.audit.fields import estimate, signed_number, text
 from viz.audit.model import AtBudget, Audit, Budget, Estimate, Typical
 from viz.audit.reading_map import read_heat_map
 from viz.audit.reading_moves import read_moves
-from viz.card import is_agreement
-from viz.comparison.raw import at, items, mapping, share
+from viz.common.evaluation import at, items, mapping, share
+from viz.explore.card import is_agreement
 
 REPLACED_BY = ("mean", "centre", "random")  # what the learned policy is compared with
 _POLICIES = ("learned", *REPLACED_BY, "oracle")

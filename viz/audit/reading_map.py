@@ -6,8 +6,8 @@ from typing import Any
 
 from viz.audit.fields import one_line, signed_number
 from viz.audit.model import Budget, Cells, HeatMap, OfClass, Where
-from viz.comparison.raw import items, mapping, share
-from viz.names import readable
+from viz.common.evaluation import items, mapping, share
+from viz.common.names import readable
 
 _LARGEST_GRID = 32
 _MOST_LOOKS = 100  # of the slider

@@ -6,7 +6,7 @@ from typing import Any
 
 from viz.audit.fields import estimate, text
 from viz.audit.model import Estimate, Moved
-from viz.comparison.raw import mapping
+from viz.common.evaluation import mapping
 
 _MOST = 20  # ways to move
 

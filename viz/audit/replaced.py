@@ -5,7 +5,7 @@ from __future__ import annotations
 from viz.audit.model import AtBudget, Audit
 from viz.audit.panel import confidence, missing, panel, points, points_between, reach_of, whisker
 from viz.audit.reading import REPLACED_BY
-from viz.card import accuracy, looks
+from viz.explore.card import accuracy, looks
 
 TITLE = "If the policy were replaced"
 _COLUMNS = {"mean": "by the data set's mean", "centre": "by the centre", "random": "by chance"}

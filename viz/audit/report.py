@@ -13,8 +13,8 @@ from tnet_core.explain import Course, Faithfulness, area
 from viz.audit.chart import chart, swatch
 from viz.audit.panel import missing, panel
 from viz.audit.shares import shares_panel
-from viz.names import class_name
-from viz.numbers import percent, short
+from viz.common.names import class_name
+from viz.common.numbers import percent, short
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tnet_core import Trace
 from tnet_core.explain import Faithfulness
 from viz.audit.panel import panel
-from viz.numbers import fixed, short, signed
-from viz.selection import labels
+from viz.common.numbers import fixed, short, signed
+from viz.common.selection import labels
 
 
 def shares_panel(found: Faithfulness, trace: Trace) -> str:

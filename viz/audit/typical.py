@@ -6,7 +6,7 @@ import html
 
 from viz.audit.model import Audit
 from viz.audit.panel import missing, panel
-from viz.numbers import signed
+from viz.common.numbers import signed
 
 TITLE = "Most and least typical images"
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tnet_core import ImageSource, Trace, compare
+from viz.common.encode import data_uri, preview
+from viz.common.lift import lift_bounds
+from viz.common.names import class_names
+from viz.common.selection import labels
 from viz.compare.sentences import first_looks, kept, no_classes, on_cells, on_ledger, on_order, on_scores
-from viz.encode import data_uri, preview
-from viz.lift import lift_bounds
-from viz.names import class_names
-from viz.selection import labels
 from viz.stage import Plate
 from viz.stage.payload import floats, grid_of, weights_of, written
 

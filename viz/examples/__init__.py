@@ -1,4 +1,4 @@
-"""Pictures for a model that knows nothing, drawn by this package; photographs are listed in `listed`.
+"""Pictures for a model that knows nothing, drawn by this package; photographs are listed in `picture_list`.
 
 Each is one quiet composition with details that only show from close by. They are the same in every run.
 """
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from viz.examples import board, city, fields, harbour
+from viz.examples import circuit_board, city, farmland, harbour
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Example:
 
 EXAMPLES: tuple[Example, ...] = (
     Example("Harbour at dusk", harbour.draw),
-    Example("Farmland", fields.draw),
+    Example("Farmland", farmland.draw),
     Example("City at night", city.draw),
-    Example("Circuit board", board.draw),
+    Example("Circuit board", circuit_board.draw),
 )
 
 

@@ -12,7 +12,7 @@ from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
 from tnet_core.checkpoints.files import TENSOR_FILE
 from tnet_core.trace.json import VERSION
-from viz.card import licence
+from viz.explore.card import licence
 
 _PACKAGES = ("torch", "timm", "numpy", "gradio")
 

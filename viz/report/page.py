@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from viz.style import ACCENT
+from viz.common.style import ACCENT
 
 _HERE = Path(__file__).parent
 

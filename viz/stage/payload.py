@@ -18,11 +18,11 @@ from tnet_core import Distribution, ImageSource, Location, Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.cost import unit_costs
 from tnet_core.sampling.boxes import pixel_box
-from viz.encode import data_uri, preview
-from viz.lift import lift_bounds
-from viz.names import class_names
+from viz.common.encode import data_uri, preview
+from viz.common.lift import lift_bounds
+from viz.common.names import class_names
+from viz.common.selection import labels
 from viz.report import evidence
-from viz.selection import labels
 from viz.stage.cut import cut_of
 from viz.stage.sets import Looks, shown_sets, steps
 

@@ -1,0 +1,109 @@
+"""What the tab 'What if' says and draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tnet_core as tn
+from tests.support.evaluation_cards import card
+from tests.support.models import TINY, picture, tiny
+from tnet_core.checkpoints import CheckpointCard
+from tnet_core.counterfactual import Fate, Lattice, Move, moved, pasted, place
+from viz.what_if import Experiment, board
+from viz.what_if.measured import measured
+from viz.what_if.pictures import clipped
+from viz.what_if.verdict import of_looks, verdict
+
+
+def fate(kind: Any) -> Fate:
+    return Fate(0, 0.0, 0.0, kind, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (["followed"], "The first look followed its content."),
+        (["unmoved"], "The first look tells nothing, since its content did not move."),
+        (["stayed", "stayed"], "Both looks stayed where they were."),
+        (["neither"] * 3, "All 3 looks did neither."),
+        (["followed", "followed", "stayed"],
+         "Of the first 3 looks, 2 followed their content and 1 stayed where it was."),
+        (
+            ["gone", "followed", "both", "neither"],
+            "Of the first 4 looks, 1 followed its content, 1 did neither, 1 cannot be told apart, since both places "
+            "are looked at and 1 lost its content, which left the picture.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_verdict_is_one_sentence(kinds: list[str], said: str) -> None:
+    assert of_looks([fate(kind) for kind in kinds], len(kinds)) == said
+
+
+def experiment(**changes: Any) -> Experiment:
+    pixels = picture(96, 128, seed=3)
+    placement = place(Move(flip=True), 128, 96)
+    before = tn.traverse(tiny(TINY), pixels, (5,))
+    after = tn.traverse(tiny(TINY), moved(pixels, placement), (5,))
+    given: dict[str, Any] = {"placement": placement, "title": "a <b>", "change": "mirrored", "pictures": ("x:", "y:")}
+    return Experiment(**(given | {"before": before, "after": after} | changes))
+
+
+def test_every_number_of_looks_has_its_sentence_and_its_table() -> None:
+    shown = experiment()
+    made = board(shown)
+    for k in range(1, 6):
+        assert verdict(shown, k) in made
+    assert made.count("data-k=") == 3 * 5 and made.count("<tr data-fate") == 1 + 2 + 3 + 4 + 5
+    assert "a &lt;b&gt;" in made and "<b>" not in made.split("a &lt;")[1][:4]
+
+
+def test_a_copy_is_told_by_ranks() -> None:
+    pixels = picture(96, 128, seed=3)
+    before = tn.traverse(tiny(TINY), pixels, (5,))
+    boxes = before.cell_boxes()
+    after = tn.traverse(tiny(TINY), pasted(pixels, boxes[0], boxes[8]), (5,))
+    shown = experiment(placement=None, copied=(0, 8), before=before, after=after)
+    ranks = [trace.distributions[0].ranks.ravel() for trace in (before, after)]
+    assert shown.pull is not None and shown.pull.target == (ranks[0][8] - 1, ranks[1][8] - 1)
+    assert verdict(shown, 3).startswith(
+        f"The copy's cell ranks {ranks[1][8]} of 9 now and ranked {ranks[0][8]} before."
+    )
+    kept = len(set(shown.cells[0][:3]) & set(shown.cells[1][:3]))
+    assert verdict(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
+    assert "score" not in board(shown).split("What the copy did")[1].split("</dl>")[0]
+
+
+def test_boxes_outside_the_picture_are_not_drawn() -> None:
+    assert clipped((-0.5, 0.2, 0.25, 1.4)) == (0.0, 0.2, 0.25, 1.0)
+    assert clipped((1.0, 0.0, 1.3, 0.2)) is None
+    step = Lattice.of(TINY, 128, 128).step[0]
+    assert "data-of" in board(experiment(placement=place(Move(dx=step), 128, 96)))
+
+
+SECTION = {
+    "score": 0.46, "score_interval": [0.44, 0.49],
+    "transforms": {"flip": {"about": "mirrored left to right", "score": 0.56, "score_interval": [0.5, 0.6]},
+                   "zoom_in": {"score": "high"}},
+}  # fmt: skip
+
+
+def card_with(folder: Path, section: Any) -> CheckpointCard:
+    told = {"schema": 1, "dataset": {"name": "birds", "split": "test", "size": 9}, "equivariance": section}
+    return card(folder, told | {"budgets": [{"budget": [1], "top1": 0.5}]})
+
+
+def test_the_evaluation_tells_the_score_of_the_data_set(tmp_path: Path) -> None:
+    about = card_with(tmp_path, SECTION)
+    all_moves, flip = measured(about, "flip")
+    assert (all_moves.score.value, all_moves.score.interval) == (0.46, (0.44, 0.49))
+    assert flip.about == "mirrored left to right" and flip.score.value == 0.56
+    assert len(measured(about, "zoom_in")) == len(measured(about, None)) == 1
+    wrong: list[Any] = [None, 3, [], {"score": 7}, {"score": True}, {"transforms": "x"}]
+    for broken in wrong:
+        assert measured(card_with(tmp_path, broken), "flip") == ()
+    made = board(experiment(measured=measured(about, "flip"), where="birds test, 9 images"))
+    assert "Measured on birds test, 9 images" in made and "+0.46" in made and "+0.44 to +0.49" in made
+    assert "No evaluation of this checkpoint" in board(experiment())

@@ -1,0 +1,1 @@
+"""What several tabs share: names and numbers as text, pictures as data, measured curves, the page's style."""

@@ -1,0 +1,66 @@
+"""Colours and the common layout of all figures.
+
+One accent marks the look in focus, everywhere. Contributions are blue (for) and orange (against), also
+told by sign and side. Everything else is grey. Backgrounds are transparent and every colour reads on a
+white page and on a nearly black one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+ACCENT = "#dc267f"
+ACCENT_DEEP = "#c2196b"  # under the pointer
+FOR = "#4a7fe8"
+AGAINST = "#e8701a"
+STRONG = "#6b7a99"  # the one bar that matters
+WEAK = "rgba(128, 140, 165, 0.45)"  # the others
+INK = "#7a808c"  # text: the grey that is about equally far from white and from black
+FAINT = "rgba(128, 140, 165, 0.16)"  # the scale under a bar
+HAIRLINE = "rgba(128, 136, 150, 0.55)"
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT_SIZE = 13
+
+
+def layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4) -> dict[str, Any]:
+    """A still, transparent figure of a fixed height that takes the width it is given."""
+    return {
+        "template": "none",
+        "height": height,
+        "autosize": True,
+        "margin": {"l": left, "r": right, "t": top, "b": bottom, "pad": 0},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "size": FONT_SIZE, "color": INK},
+        "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}},
+        "showlegend": False,
+        # Dragging to zoom would catch the finger that wants to scroll.
+        "dragmode": False,
+    }
+
+
+def axis(**changes: Any) -> dict[str, Any]:
+    """An axis without ticks, grid or zoom."""
+    plain = {"fixedrange": True, "showgrid": False, "zeroline": False, "ticks": "", "showline": False}
+    return plain | changes
+
+
+_SHEETS = (
+    "common/page.css",
+    "accuracy/accuracy.css",
+    "compare/compare.css",
+    "audit/audit.css",
+    "what_if/what_if.css",
+    "your_data/your_data.css",
+)  # in `viz`
+
+
+def head() -> str:
+    """The page's style sheets, the accent as a variable before them.
+
+    For the document's head: Gradio rewrites the selectors of a sheet it is given as such.
+    """
+    sheets = "\n".join((Path(__file__).parents[1] / name).read_text(encoding="utf-8") for name in _SHEETS)
+    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>"
