@@ -17,7 +17,7 @@ def test_the_named_presets_exist() -> None:
     expected |= {f"fmow-en-b0-{side}" for side in (224, 448, 896)}
     expected |= {f"{data}-{kind}b{i}" for data in ("cub", "nabirds") for kind in ("", "en-") for i in range(5)}
     assert expected <= names
-    assert {"lite0-cub", "lite0-imagenet", "lite1-cub", "lite2-cub"} <= names
+    assert {"lite0-cub", "lite0-imagenet", "lite1-cub", "lite2-cub", "lite0-pets", "lite0-pets-en-160"} <= names
 
 
 def test_an_unknown_preset_is_named_with_the_known_ones() -> None:

@@ -71,6 +71,17 @@ def test_a_class_list_decides_the_labels(tmp_path: Path) -> None:
     assert split.class_names == ("bee", "ant") and split[0].name.startswith("bee/")
 
 
+def test_breeds_are_listed_in_label_order_and_named_with_spaces(tmp_path: Path) -> None:
+    breeds = ("Bengal", "American_bulldog", "english_cocker_spaniel")
+    class_folders(tmp_path / "train", breeds, images=8, suffix=".avif")
+    (tmp_path / "classes.txt").write_text("\n".join(breeds))
+    data = replace(section(tmp_path, holdout=3), kind="pets")
+    train, validation = (open_split(data, which) for which in ("train", "validation"))
+    assert train.class_names == validation.class_names == ("Bengal", "American bulldog", "english cocker spaniel")
+    assert train.name == "Oxford-IIIT Pet" and len(train) + len(validation) == 24
+    assert train[0].image.shape == picture(0).shape
+
+
 def test_images_in_deeper_folders_and_of_equal_stem_have_names_of_their_own(tmp_path: Path) -> None:
     for file in ("a.png", "a.jpg", "day/a.png", "UPPER.JPG"):
         write_picture(tmp_path / "train" / "ant" / file, 0)

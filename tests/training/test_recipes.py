@@ -14,7 +14,8 @@ BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "e
 FMOW_BASELINES = ["fmow-en-b0-cropped", "fmow-en-b0-224", "fmow-en-b0-448", "fmow-en-b0-896"]
 IMAGENET = ["imagenet-bagnet77", "imagenet-no-per-feature", "bagnet77"]
 PAPER = [*IMAGENET, "fmow-b0-stage1", "fmow-b0-stage2", *FMOW_BASELINES, *BIRDS]
-OURS = ["lite0-cub", "lite0-cub-en-160", "lite0-cub-en-448", "lite0-cub-policy", "needles", "needles-tiny"]
+LITE = [f"lite0-{data}{part}" for data in ("cub", "pets") for part in ("", "-en-160", "-en-448", "-policy")]
+OURS = [*LITE, "needles", "needles-tiny"]
 
 # Copied by hand from the official training commands:
 # input, looks, epochs, batch, lr, backbone lr, drop at, dropout, stochastic depth, L2
@@ -166,7 +167,12 @@ def test_each_recipe_names_its_row_of_the_tables() -> None:
 
 @pytest.mark.parametrize(
     ("tnet", "baseline"),
-    [("lite0-cub", "lite0-cub-en-160"), ("lite0-cub-longer", "lite0-cub-en-160-longer")],
+    [
+        ("lite0-cub", "lite0-cub-en-160"),
+        ("lite0-cub-longer", "lite0-cub-en-160-longer"),
+        ("lite0-pets", "lite0-pets-en-160"),
+        ("lite0-pets-longer", "lite0-pets-en-160-longer"),
+    ],
 )
 def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone(tnet: str, baseline: str) -> None:
     ours, plain = read_recipe(tnet), read_recipe(baseline)
@@ -177,8 +183,9 @@ def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone(tnet: str,
     assert ours.data.holdout == 10  # the validation split of the shipped numbers
 
 
-def test_the_lite_baseline_on_large_images_differs_in_its_time_too() -> None:
-    ours, plain = read_recipe("lite0-cub-longer"), read_recipe("lite0-cub-en-448")
+@pytest.mark.parametrize("data", ["cub", "pets"])
+def test_the_lite_baseline_on_large_images_differs_in_its_time_too(data: str) -> None:
+    ours, plain = read_recipe(f"lite0-{data}-longer"), read_recipe(f"lite0-{data}-en-448")
     assert plain.config.is_baseline and plain.config.input_size == 448
     for section in ("batch_size", "data", "augment", "loss", "freeze", "optim"):
         assert getattr(plain, section) == getattr(ours, section), section
@@ -189,3 +196,10 @@ def test_the_policy_of_the_birds_starts_from_what_the_papers_rule_learned() -> N
     assert second.policy.target != "none"
     assert (second.config, second.data, second.loss) == (first.config, first.data, first.loss)
     assert second.init.checkpoint == "checkpoints/tnet-lite0-cub-reinforce"
+
+
+def test_the_policy_of_the_pets_starts_from_what_the_papers_rule_learned() -> None:
+    first, second = read_recipe("lite0-pets"), read_recipe("lite0-pets-policy")
+    assert second.policy.target != "none"
+    assert (second.data, second.loss) == (first.data, first.loss)
+    assert second.init.checkpoint == "runs/lite0-pets/checkpoint"

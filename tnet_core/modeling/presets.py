@@ -58,6 +58,10 @@ def _all_presets() -> dict[str, TNetConfig]:
         table[f"lite{i}-imagenet"] = replace(lite, num_classes=1000)
         table[f"lite{i}-cub-en-160"] = baseline_of(lite, 160)
         table[f"lite{i}-cub-en-448"] = baseline_of(lite, 448)
+        pets = replace(lite, num_classes=37)
+        table[f"lite{i}-pets"] = pets
+        table[f"lite{i}-pets-en-160"] = baseline_of(pets, 160)
+        table[f"lite{i}-pets-en-448"] = baseline_of(pets, 448)
     table["lite0-3l"] = replace(_LITE, input_size=896, grid=3, cell_fraction=0.5, levels=3, budget=(2, 1))
     return {name: replace(config, name=name) for name, config in table.items()}
 

@@ -9,7 +9,7 @@ from training.data.cache import pixel_cache
 from training.data.cub import open_cub
 from training.data.files import FileDataset, check_classes
 from training.data.fmow import open_fmow
-from training.data.folders import open_class_folders, open_folder
+from training.data.folders import names_with_spaces, open_class_folders, open_folder
 from training.data.imagenet import open_imagenet
 from training.data.nabirds import open_nabirds
 from training.data.sample import ImageDataset, Sample
@@ -44,4 +44,6 @@ def _open_files(data: DataSection, which: Which) -> FileDataset:
         return open_nabirds(data, which)
     if data.kind == "fmow":
         return open_fmow(data, which)
+    if data.kind == "pets":
+        return open_class_folders(data, which, "Oxford-IIIT Pet", names_with_spaces)
     raise TNetError(f"There is no kind of data set called {data.kind!r:.40}.")

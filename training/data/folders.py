@@ -51,6 +51,11 @@ def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDatase
     return FileDataset(folder.name, folder.name, order, entries)
 
 
+def names_with_spaces(folders: Sequence[str]) -> tuple[str, ...]:
+    """Returns folder names as class names: 'American_bulldog' becomes 'American bulldog'."""
+    return tuple(folder.replace("_", " ") for folder in folders)
+
+
 def class_folders(folder: Path) -> tuple[str, ...]:
     """Names of the sub-folders, sorted."""
     names = sub_folders(folder)

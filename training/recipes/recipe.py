@@ -55,7 +55,7 @@ class NeedlesSection:
 
 @dataclass(frozen=True)
 class DataSection:
-    kind: Literal["folder", "imagenet", "cub", "nabirds", "fmow", "needles"] = "folder"
+    kind: Literal["folder", "imagenet", "cub", "nabirds", "fmow", "pets", "needles"] = "folder"
     root: str = ""  # folder of the data set; relative to where the command runs
     train: str = "train"  # name of the training split (a sub-folder where splits are folders)
     validation: str = "validation"  # name of the split measured during training
