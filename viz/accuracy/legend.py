@@ -22,8 +22,9 @@ def legend(shown: Selection) -> str:
         )
         if items:
             groups.append(f'<div class="tnc-{kind}"><h3>{head}</h3><ul>{items}</ul></div>')
+    # On narrow screens they are far below.
     more = (
-        '<a class="tnc-jump" href="#comparison-curves">Choose other curves</a>'  # on narrow screens they are far below
+        '<button type="button" class="tn-jump tnc-jump" data-scroll-to="comparison-curves">Choose other curves</button>'
     )
     return f'<div class="tnc-legend">{"".join(groups)}{more}</div>'
 

@@ -7,7 +7,8 @@ def intro() -> str:
     return (
         '<div class="tna-title"><h2>Audit of a checkpoint</h2><p>Do looks follow content or the centre? What would '
         "simpler looks cost? Read from the checkpoint's evaluation; nothing is run. "
-        '<a href="#audit-picture">Faithfulness of the current picture</a> is below.</p></div>'
+        '<button type="button" class="tn-jump" data-scroll-to="audit-picture">Faithfulness of the current picture'
+        "</button> is below.</p></div>"
     )
 
 

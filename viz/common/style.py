@@ -58,9 +58,11 @@ _SHEETS = (
 
 
 def head() -> str:
-    """The page's style sheets, the accent as a variable before them.
+    """The page's style sheets, the accent as a variable before them, and the code that all tabs share.
 
     For the document's head: Gradio rewrites the selectors of a sheet it is given as such.
     """
-    sheets = "\n".join((Path(__file__).parents[1] / name).read_text(encoding="utf-8") for name in _SHEETS)
-    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>"
+    folder = Path(__file__).parents[1]
+    sheets = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SHEETS)
+    code = (folder / "common" / "page.js").read_text(encoding="utf-8")
+    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>\n<script>{code}</script>"
