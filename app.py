@@ -11,12 +11,12 @@ from functools import cache
 import gradio as gr
 
 import tnet_core as tn
-from pages.explorer import Explorer
-from pages.gate import gated
-from pages.here import is_local
+from pages.explore.service import Explorer
+from pages.server.here import is_local
+from pages.server.middleware import gated
+from pages.server.model_cache import Shelf
+from pages.server.uploads import upload_folder
 from pages.site import head, site, theme
-from pages.tidy import upload_folder
-from tnet_core.checkpoints.registry_offer import Shelf
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
 LARGEST_UPLOAD = 50 * 1024**2  # bytes

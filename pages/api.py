@@ -17,11 +17,11 @@ import gradio as gr
 from gradio.events import api as endpoint
 
 import tnet_core as tn
-from pages.evaluator import Evaluator
-from pages.explorer import Explorer
-from pages.files import given_file
-from pages.modes import checked, wanted
-from pages.own import EVALUATIONS, measured, session_of
+from pages.explore.service import Explorer
+from pages.sampling import checked, wanted
+from pages.server.access import given_file
+from pages.your_data.service import Evaluator
+from pages.your_data.tab import EVALUATIONS, measured, session_of
 from tnet_core.budget import budget_entries, check_budget
 from viz import answers
 from viz.budgets import MOST_LOOKS, largest, looks_of, trained

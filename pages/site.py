@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gradio as gr
 
+from pages.accuracy.tab import comparison
 from pages.api import api
-from pages.audit import audit
-from pages.compare import compare
-from pages.comparison import comparison
-from pages.evaluator import Evaluator
-from pages.explore import SESSION_SECONDS, explore
-from pages.explorer import Explorer
-from pages.following import follow
-from pages.lab import lab
-from pages.own import own_data
+from pages.audit.tab import audit
+from pages.compare.tab import compare
+from pages.explore.service import Explorer
+from pages.explore.tab import SESSION_SECONDS, explore
+from pages.refresh import follow
+from pages.what_if.tab import lab
+from pages.your_data.service import Evaluator
+from pages.your_data.tab import own_data
 from viz import compare as compared
 from viz import stage
 from viz.common import fragments, style

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from pages.explorer import Session
+from pages.explore.service import Session
 
 NO_PICTURE = "No picture was looked at yet: as soon as Explore shows one, it is here too."
 FIRST, SLOWER, LAST = 1.0, 1.25, 60.0  # seconds until it asks, how these grow, and how far

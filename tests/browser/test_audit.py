@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 import tnet_core as tn
-from pages.explorer import Explorer
+from pages.explore.service import Explorer
+from pages.server.model_cache import Shelf
 from pages.site import head, theme
 from pages.waiting import NO_PICTURE
 from tests.browser.conftest import ROOT, Arrive
@@ -23,7 +24,6 @@ from tests.support.served_page import launched
 from tests.viz.test_audit_reading import MOVES
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
-from tnet_core.checkpoints.registry_offer import Shelf
 from tools.local_server import FINISHED
 from viz.audit.panel import points
 from viz.common.names import class_names, readable

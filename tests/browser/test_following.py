@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from pages.explorer import Explorer
+from pages.explore.service import Explorer
+from pages.server.model_cache import Shelf
 from pages.site import head, site, theme
 from tests.support.models import picture, tiny
 from tests.support.served_page import launched
 from tnet_core import save
 from tnet_core.checkpoints import Registry
-from tnet_core.checkpoints.registry_offer import Shelf
 
 Visit = Callable[..., Page]
 

@@ -11,11 +11,11 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 import tnet_core as tn
-from pages.explorer import Explorer
+from pages.explore.service import Explorer
+from pages.server.model_cache import Shelf
 from pages.site import head, site, theme
 from tests.support.models import picture
 from tests.support.served_page import launched
-from tnet_core.checkpoints.registry_offer import Shelf
 
 Visit = Callable[..., Page]
 NAME = "my-own-picture.png"

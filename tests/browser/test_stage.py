@@ -15,12 +15,12 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
-from pages.explorer import Explorer, Session
+from pages.explore.service import Explorer, Session
+from pages.server.model_cache import Shelf
 from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.evaluation import PLAIN
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
-from tnet_core.checkpoints.registry_offer import Shelf
 from viz.common.numbers import fixed
 from viz.stage import Plate, head, scene_payload, template
 

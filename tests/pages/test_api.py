@@ -16,8 +16,9 @@ from gradio_client.exceptions import AppError, ValidationError
 from PIL import Image
 
 import tnet_core as tn
-from pages.evaluator import RESAMPLES
-from pages.explorer import Explorer
+from pages.explore.service import Explorer
+from pages.server.model_cache import Shelf
+from pages.your_data.service import RESAMPLES
 from tests.support.checkpoints import NAMES, save_birds
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.same import assert_same
@@ -25,7 +26,6 @@ from tests.support.served_site import served
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders
 from tnet_core.checkpoints import Registry
-from tnet_core.checkpoints.registry_offer import Shelf
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
@@ -118,7 +118,7 @@ def test_a_cancelled_evaluation_ends_and_the_next_one_runs(
 
         return evaluate(model, data, options, tell)
 
-    monkeypatch.setattr("pages.evaluator.evaluate", slowly)
+    monkeypatch.setattr("pages.your_data.service.evaluate", slowly)
     job = client.submit(handle_file(file), None, 3, 40, [], api_name="/evaluate")
     assert begun.wait(30)
     job.cancel()

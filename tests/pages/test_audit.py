@@ -14,18 +14,18 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.audit import audit
-from pages.auditor import LABEL, PREDICTED, Auditor
-from pages.explore import Explored
-from pages.explorer import Explorer, Session
-from pages.modes import OWN, Mode
+from pages.audit.service import LABEL, PREDICTED, Auditor
+from pages.audit.tab import audit
+from pages.explore.service import Explorer, Session
+from pages.explore.tab import Explored
+from pages.sampling import OWN, Mode
+from pages.server.model_cache import UNTRAINED, Shelf
 from pages.waiting import FIRST, NO_PICTURE
 from tests.support.evaluation_cards import bundled, card
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_audit_reading import content
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard, Registry
-from tnet_core.checkpoints.registry_offer import UNTRAINED, Shelf
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gradio as gr
 
-from pages.audit import audit
-from pages.auditor import Cards
-from pages.explore import explore
-from pages.explorer import Explorer
+from pages.audit.service import Cards
+from pages.audit.tab import audit
+from pages.explore.service import Explorer
+from pages.explore.tab import explore
 
 
 def page(explorer: Explorer, cards: Cards) -> gr.Blocks:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from pages.comparison import comparison
+from pages.accuracy.tab import comparison
 from pages.site import theme
 from tests.support.evaluation_cards import bundled
 from tests.support.served_page import LAUNCH

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from app import LARGEST_UPLOAD
-from pages.explorer import Explorer
-from pages.gate import gated
+from pages.explore.service import Explorer
+from pages.server.middleware import gated
+from pages.server.uploads import upload_folder
 from pages.site import site
-from pages.tidy import upload_folder
 from tests.support.served_page import launched
 
 

@@ -1,6 +1,6 @@
 // The address of what is on the page: checkpoint, example, looks, classes. Pixels are never in it.
 
-const LINKED = ["checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step"]; // as pages/link.py reads them
+const LINKED = ["checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step"]; // as pages/explore/links.py reads them
 const WRITE_MS = 400; // browsers refuse an address that changes too often
 const COPIED_MS = 2500;
 

@@ -1,0 +1,1 @@
+"""The tab Accuracy vs locations: measured and published curves."""

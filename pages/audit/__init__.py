@@ -1,0 +1,1 @@
+"""The tab Audit: what a checkpoint's looks depend on, and a report on one picture."""

@@ -1,0 +1,1 @@
+"""The tab Compare: two traversals side by side."""

@@ -1,0 +1,70 @@
+"""The tab 'Compare': wiring only. Questions are answered in `pages.compare.service`, drawn in `viz.compare`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio as gr
+from gradio.context import get_render_context
+
+import tnet_core as tn
+from pages.compare.service import Pairs
+from pages.explore.service import Explorer, Session
+from pages.explore.tab import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored, data_of, turn
+from pages.waiting import again, clock
+from viz import compare as shown
+
+
+def compare(explorer: Explorer, explored: Explored) -> gr.Timer:
+    """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
+    pairs = Pairs(explorer)
+    plain: dict[str, Any] = {"apply_default_css": False}
+    tab = get_render_context()
+    timer = clock()
+    brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
+    with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
+        upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
+    view = gr.HTML("", html_template=shown.template(), js_on_load=shown.on_load(), **plain, elem_id="compare")
+
+    def problem(error: tn.TNetError, asked: Any = None) -> str:
+        number = {"ask": asked} if type(asked) is int else {}
+        return turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
+
+    def on_open(session: Session | None, brought: str | None, pause: Any = None) -> list[Any]:
+        try:
+            told = turn(pairs.offer(session, brought))
+        except tn.TNetError as error:
+            told = problem(error)
+        return [told, again(session, pause)]
+
+    def on_ask(
+        session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
+    ) -> str:
+        asked = data_of(event)
+        try:
+            told = pairs.pair(session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides"))
+            return turn(told)
+        except tn.TNetError as error:
+            return problem(error, asked.get("ask"))
+
+    def on_upload(file: str) -> list[Any]:
+        try:
+            title = pairs.bring(file)
+        except tn.TNetError as error:
+            return [gr.skip(), problem(error)]
+        return [str(file), turn(json.dumps({"kind": "brought", "title": title}))]
+
+    run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
+    asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}
+    view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
+    view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download
+    upload.upload(on_upload, [upload], [brought, view], show_progress="minimal", show_progress_on=[view], **run)
+    opening: dict[str, Any] = {
+        "fn": on_open, "inputs": [explored.session, brought, timer], "outputs": [view, timer], "preprocess": False,
+        "show_progress": "hidden", "trigger_mode": "always_last", **run,
+    }  # fmt: skip
+    if isinstance(tab, gr.Tab):
+        tab.select(**opening)
+    timer.tick(**opening)
+    return timer

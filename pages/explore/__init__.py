@@ -1,0 +1,1 @@
+"""The tab Explore: a checkpoint, a picture, and where the network looks."""

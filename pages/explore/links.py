@@ -1,0 +1,172 @@
+"""What a link asks for, read from query parameters that anybody may have written. Knows no model.
+
+    ?checkpoint=tnet-needles&example=needles-1&looks=3,1&class=4&against=second&cells=12,7,12.3&step=2
+    ?checkpoint=tnet-lite0-cub&example=nuthatch&sampling=native&levels=auto&looks=2,1
+
+`cells` are looks chosen by hand, in their order, each as the cells that lead to it from the thumbnail's grid; `step`
+says how many of the looks are shown. A parameter that is not as it should be is left out and complained about.
+What it said is never repeated on the page, numbers and ids aside: a link must not put words into the app's mouth.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import tnet_core as tn
+from pages.sampling import AUTO, SAMPLINGS, Mode
+from tnet_core.budget import MOST_LEVELS
+
+NAMES = ("checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step")
+NOTHING = "none"  # cells of somebody who removed every look
+MOST_CHARACTERS = 1000  # of one value
+MOST_PARAMETERS = 40
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_NUMBER = r"[0-9]{1,4}"  # not \d: digits of other scripts are not meant
+_DEEPER = MOST_LEVELS - 2  # numbers after the first of a budget, or of a path
+_NUMBERS = re.compile(rf"{_NUMBER}(,{_NUMBER}){{0,{_DEEPER}}}")
+_CELLS = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}}(,{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}})*")
+
+Path = tuple[int, ...]  # cells from the thumbnail's grid inwards
+Cell = tuple[int | None, int]  # a look's position (None: the thumbnail) and a cell of its grid
+
+
+@dataclass(frozen=True)
+class Link:
+    """Every part may be missing. Numbers are numbers here, whether they exist is seen when the checkpoint is open."""
+
+    checkpoint: str | None = None
+    example: str | None = None  # as `slugs` calls it
+    looks: tuple[int, ...] | None = None
+    cls: int | None = None
+    versus: int | Literal["second"] | None = None
+    cells: tuple[Path, ...] | None = None
+    step: int | None = None
+    sampling: Literal["official", "native"] | None = None
+    levels: Literal["auto", "trained"] | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Which pixels looks are cut from, and how deep they go."""
+        return Mode(self.sampling, AUTO if self.levels == AUTO else None)
+
+    def without_looks(self) -> Link:
+        """For another picture than the link means."""
+        return replace(self, cells=None, step=None)
+
+    def as_trained(self, levels: int) -> Link:
+        """For looks that are cut in another way than the link means, so many levels deep."""
+        fits = self.looks is not None and len(self.looks) == levels - 1
+        return replace(self.without_looks(), looks=self.looks if fits else None, sampling=None, levels=None)
+
+
+def read(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
+    """The link, and what is wrong with it, by parameter."""
+    given: dict[str, list[str]] = {}
+    for number, (name, value) in enumerate(parameters):
+        if number >= MOST_PARAMETERS:
+            return Link(), {"": f"it has more than {MOST_PARAMETERS} parameters"}
+        if name in NAMES:
+            given.setdefault(name, []).append(value)
+    found: dict[str, object] = {}
+    wrong: dict[str, str] = {}
+    for name in NAMES:
+        values = given.get(name, [])
+        if len(values) > 1:
+            wrong[name] = f"it gives '{name}' more than once"
+        elif values and len(values[0]) > MOST_CHARACTERS:
+            wrong[name] = f"its '{name}' is too long"
+        elif values:
+            field, make, expected = _PARTS[name]
+            found[field] = make(values[0])
+            if found[field] is None:
+                wrong[name] = f"its '{name}' is not {expected}"
+    return Link(**found), wrong  # type: ignore[arg-type]
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    return lambda text: text if pattern.fullmatch(text) else None
+
+
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    return lambda text: text if text in words else None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if re.fullmatch(_NUMBER, text) else None
+
+
+def _numbers(text: str) -> tuple[int, ...] | None:
+    return tuple(map(int, text.split(","))) if _NUMBERS.fullmatch(text) else None
+
+
+def _versus(text: str) -> int | str | None:
+    return text if text == "second" else _number(text)
+
+
+def _cells(text: str) -> tuple[Path, ...] | None:
+    if text == NOTHING:
+        return ()
+    return tuple(tuple(map(int, path.split("."))) for path in text.split(",")) if _CELLS.fullmatch(text) else None
+
+
+_PARTS: dict[str, tuple[str, Callable[[str], object], str]] = {
+    "checkpoint": ("checkpoint", _matching(_ID), "the id of a checkpoint"),
+    "example": ("example", _matching(_SLUG), "the name of an example"),
+    "sampling": ("sampling", _one_of(*SAMPLINGS), "'official' or 'native'"),
+    "levels": ("levels", _one_of(AUTO, "trained"), "'auto' or 'trained'"),
+    "looks": ("looks", _numbers, "a number of looks per level, such as 3 or 3,1"),
+    "class": ("cls", _number, "the number of a class"),
+    "against": ("versus", _versus, "the number of a class or 'second'"),
+    "cells": ("cells", _cells, "a list of cells, such as 12,7,12.3"),
+    "step": ("step", _number, "a number of looks"),
+}
+
+
+def named(spec: str) -> str | None:
+    """How a link names a checkpoint: by its id. A folder of this machine has no place in a link."""
+    return spec if _ID.fullmatch(spec) else None
+
+
+def slugs(titles: Sequence[str]) -> list[str]:
+    """How links name examples: by their titles, numbered where several are the same."""
+    found: list[str] = []
+    for title in titles:
+        plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+        base = "-".join(re.findall(r"[a-z0-9]+", plain)) or "picture"
+        name, count = base, 1
+        while name in found:
+            count += 1
+            name = f"{base}-{count}"
+        found.append(name)
+    return found
+
+
+def planned(trace: tn.Trace, cells: Sequence[Path], most: int) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
+    """Positions of looks chosen by hand, and those to be taken first; there may be `most` looks altogether."""
+    positions = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
+    known = len(positions)
+    plan: dict[Path, int] = {}
+    added: list[Cell] = []
+    for path in cells:
+        if len(path) > trace.levels - 1:
+            raise tn.TNetError(f"it looks {len(path)} levels deep and the model has {trace.levels - 1}")
+        if max(path) >= trace.config.cells:
+            raise tn.TNetError(f"it asks for cell {max(path)} and the last one is {trace.config.cells - 1}")
+        if path in plan:
+            raise tn.TNetError("it asks for the same cell twice")
+        if len(path) > 1 and path[:-1] not in plan:
+            raise tn.TNetError("it looks inside a cell that it did not look at before")
+        cell = (plan[path[:-1]] if len(path) > 1 else None, path[-1])
+        if cell not in positions:
+            positions[cell] = known + len(added)
+            added.append(cell)
+        plan[path] = positions[cell]
+    if known + len(added) > most:
+        raise tn.TNetError(f"it asks for more looks than the {most} a page holds")
+    return tuple(plan.values()), tuple(added)

@@ -1,0 +1,139 @@
+"""What a visitor sees first: the landing page, or what a link asks for as far as it can be had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import tnet_core as tn
+from pages.explore.links import Link, named, read, slugs
+from pages.explore.service import Explorer, Session, Where
+from viz.budgets import opening
+from viz.explore.furniture import Furniture
+from viz.stage import steer_payload
+from viz.stage.cut import no_choice
+
+Progress = Callable[[str], None]  # told what is being done
+Looks = tuple[int, ...]  # positions in `trace.locations`
+Opened = tuple[Session, str, Looks | None]  # and what the stage is sent, and looks chosen by hand
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A picture and how the page shows it."""
+
+    spec: str
+    furniture: Furniture | None  # None: the one the page was built with
+    where: int
+    session: Session
+    sent: str
+    restore: dict[str, Any]  # budget, classes and looks of the link, for the stage
+    wrong: str  # sentence about what could not be followed, or nothing
+
+
+def arrive(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Progress) -> Arrival:
+    """Whatever the parameters say. What is wrong with a link is told, and the rest of it is followed."""
+    link, wrong = read(parameters)
+    spec, shown = explorer.landing, None
+    if "checkpoint" in wrong:
+        link = Link()  # everything else was about that checkpoint
+    elif link.checkpoint not in (None, spec):
+        try:
+            spec = _offered(explorer, str(link.checkpoint))
+            tell("Opening the checkpoint")  # may wait for a download
+            shown = explorer.furniture(spec)
+            tell("Looking at the picture")
+        except tn.TNetError as error:
+            spec, link, wrong = explorer.landing, Link(), {"checkpoint": said(error)}
+    where, link = _example(explorer, spec, link, wrong)
+    link = _mode(explorer, spec, where, link, wrong)
+    session, sent, plan = _opened(explorer, spec, where, link, wrong)
+    restore = _restored(session.trace, plan, link, wrong)
+    sentence = f"The link could not be followed completely: {'; '.join(wrong.values())}." if wrong else ""
+    return Arrival(spec, shown, where, session, sent, restore, sentence)
+
+
+def address(explorer: Explorer, spec: str, where: Where) -> dict[str, str | None]:
+    """What a link to this page names. Nothing about a picture that was brought."""
+    return {"checkpoint": named(spec), "example": _names(explorer, spec)[where] if isinstance(where, int) else None}
+
+
+def said(error: tn.TNetError) -> str:
+    """As a part of a sentence."""
+    return str(error).rstrip(".")
+
+
+def _offered(explorer: Explorer, wanted: str) -> str:
+    if wanted not in (choice.spec for choice in explorer.shelf.choices):
+        raise tn.TNetError(f"the checkpoint '{wanted}' is not offered here")
+    return wanted
+
+
+def _names(explorer: Explorer, spec: str) -> list[str]:
+    return slugs([picture.title for picture in explorer.pictures(spec)])
+
+
+def _example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, str]) -> tuple[int, Link]:
+    """Number of the example, and the link as far as it is about that."""
+    if link.example is None:
+        return 0, link.without_looks() if "example" in wrong else link
+    try:
+        if link.example not in _names(explorer, spec) and link.example in slugs(explorer.more_titles(spec)):
+            explorer.fetch_more(spec)  # pictures that the registry names and nobody asked for yet
+        names = _names(explorer, spec)
+        if link.example in names:
+            return names.index(link.example), link
+        wrong["example"] = "this checkpoint has no example of that name"
+    except tn.TNetError as error:
+        wrong["example"] = said(error)
+    return 0, link.without_looks()
+
+
+def _mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Link:
+    """The link, about looks as the checkpoint was trained with unless the picture can be looked at as it says."""
+    config = explorer.shelf.open(spec).config
+    if not wrong.keys() & {"sampling", "levels"}:
+        try:
+            found = explorer.settled(spec, where, link.mode)
+            if (link.sampling or config.sampling) == (found.sampling or config.sampling):
+                return link
+            wrong["sampling"] = no_choice(config)
+        except tn.TNetError as error:
+            wrong["levels"] = said(error)
+    return link.as_trained(config.levels)
+
+
+def _opened(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Opened:
+    if link.cells is not None:
+        try:
+            return explorer.open_by_hand(spec, where, link.cells, link.mode)
+        except tn.TNetError as error:
+            wrong["cells"] = said(error)
+    return *explorer.open(spec, where, mode=link.mode), None
+
+
+def _restored(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
+    """What the stage opens with besides the scene."""
+    budget, cls, versus, step = link.looks, link.cls, link.versus, link.step
+    most, classes = trace.budget, len(trace.bias)
+    if budget is not None and len(budget) != len(most):
+        wrong["looks"] = f"its 'looks' are {len(budget)} numbers and the model takes {len(most)}"
+        budget = None
+    elif budget is not None and any(k > limit for k, limit in zip(budget, most, strict=True)):
+        wrong["looks"] = f"its 'looks' are more than {','.join(map(str, most))}"
+        budget = None
+    for name, number in (("class", cls), ("against", versus)):
+        if isinstance(number, int) and number >= classes:
+            wrong[name] = f"its '{name}' is {number} and the last class is {classes - 1}"
+    if wrong.keys() & {"class", "against"}:
+        cls = versus = None  # one means something else without the other
+    shown = trace.select(budget=budget or opening(trace)) if plan is None else plan
+    if wrong.keys() & {"looks", "cells"}:
+        step = None  # of looks that are not shown
+    if step is not None and step > len(shown):
+        wrong["step"] = f"its 'step' is {step} and there are {len(shown)} looks"
+        step = None
+    steer = None if plan is None else json.loads(steer_payload(trace, plan))
+    return {"budget": budget, "cls": cls, "versus": versus, "steer": steer, "step": step}

@@ -1,0 +1,1 @@
+"""The server's side: middleware, uploads, access control, sessions, the model cache."""

@@ -1,0 +1,1 @@
+"""The tab What if: a picture changed and looked at again."""

@@ -1,0 +1,1 @@
+"""The tab Your data: accuracy on a visitor's own pictures."""

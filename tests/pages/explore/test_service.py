@@ -1,0 +1,171 @@
+"""What the Explore page asks for: pictures traversed once, looks chosen by hand, anything else refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tnet_core as tn
+from pages.explore.service import MOST_LOOKS, Explorer
+from pages.server.model_cache import UNTRAINED, Shelf
+from tests.support.checkpoints import entry_fields, save_birds, write_registry
+from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
+from tests.viz.test_stage_payload import weights
+from tnet_core.checkpoints import Registry
+from viz.budgets import largest
+
+
+@pytest.fixture(scope="module")
+def explorer() -> Explorer:
+    return Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, str]:
+    """Three levels, of which not every cell was looked at."""
+    folder = tmp_path_factory.mktemp("deep")
+    tn.save(tiny(TINY_3L), folder / "model")
+    Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
+    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    shelf.add(str(folder / "model"), on_notice=lambda _: None)
+    return Explorer(shelf), str(folder / "mine.png")
+
+
+def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
+    assert explorer.landing == UNTRAINED
+    with BackboneCalls(explorer.shelf.open(UNTRAINED)) as calls:
+        session, sent = explorer.open(UNTRAINED, 0)
+        assert sum(calls.batches) == 26  # the thumbnail and all looks
+        assert explorer.open(UNTRAINED, 0) == (session, sent)
+        _, steered = explorer.steer(session, {"plan": [3, 1], "add": None})
+    assert sum(calls.batches) == 26
+    known = weights(json.loads(steered))
+    np.testing.assert_allclose(known[1, 3], session.trace.weights(subset=(1, 3)), rtol=1e-4)
+
+
+def test_a_session_holds_no_pixels(explorer: Explorer) -> None:
+    session, _ = explorer.open(UNTRAINED, 0)
+    assert session.trace.seen is None
+    assert session.trace.features.nbytes < 200_000
+
+
+def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) -> None:
+    explorer, file = deep
+    spec = explorer.landing
+    session, sent = explorer.open(spec, file)
+    count = len(session.trace.locations)
+    assert len(json.loads(sent)["looks"]) == count
+    taken = {look.index for look in session.trace.locations if look.parent == 0}
+    cell = next(index for index in range(9) if index not in taken)
+    after, more = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cell}})
+    told = json.loads(more)
+    assert told["kind"] == "scene" and told["plan"] == [0, count]
+    assert (told["looks"][-1]["parent"], told["looks"][-1]["index"]) == (0, cell)
+    by_hand = tn.Traversal(explorer.shelf.open(spec), file, budget=largest(TINY_3L))
+    by_hand.run()
+    by_hand.attend(3, cell, 0)
+    np.testing.assert_allclose(after.trace.logits(), by_hand.trace().logits(), rtol=1e-5)
+    # and the next one is added to that
+    further = next(index for index in range(9) if index not in taken and index != cell)
+    twice, _ = explorer.steer(after, {"plan": [], "add": {"parent": 0, "index": further}})
+    assert [look.index for look in twice.trace.locations[count:]] == [cell, further]
+    # a cell that is known already costs nothing
+    with BackboneCalls(explorer.shelf.open(spec)) as calls:
+        same, answer = explorer.steer(twice, {"plan": [], "add": {"parent": 0, "index": cell}})
+    assert calls.batches == [] and same is twice
+    assert json.loads(answer)["plan"] == [count]
+
+
+def test_looks_by_hand_have_an_end(deep: tuple[Explorer, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer, file = deep
+    session, _ = explorer.open(explorer.landing, file)
+    taken = {look.index for look in session.trace.locations if look.parent == 0}
+    cells = [index for index in range(9) if index not in taken]
+    monkeypatch.setattr("pages.explore.service.MOST_LOOKS", len(session.trace.locations) + 1)
+    full, _ = explorer.steer(session, {"plan": [], "add": {"parent": 0, "index": cells[0]}})
+    with pytest.raises(tn.TNetError, match="looks at most"):
+        explorer.steer(full, {"plan": [], "add": {"parent": 0, "index": cells[1]}})
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        None,
+        [],
+        {"plan": "abc"},
+        {"plan": [0, 0]},
+        {"plan": [-1]},
+        {"plan": [999]},
+        {"plan": [0.5]},
+        {"plan": [True]},
+        {"plan": [0], "add": 5},
+        {"plan": [0], "add": {"parent": None, "index": 999}},
+        {"plan": [0], "add": {"parent": None, "index": "x"}},
+        {"plan": [0], "add": {"parent": 99, "index": 0}},
+        {"plan": [0], "add": {"parent": "0", "index": 0}},
+        {"plan": [0], "add": {"parent": {}, "index": 0}},
+    ],
+)
+def test_nonsense_is_refused_with_a_sentence(explorer: Explorer, asked: Any) -> None:
+    session, _ = explorer.open(UNTRAINED, 0)
+    with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
+        explorer.steer(session, asked)
+
+
+def test_a_page_left_alone_is_told_so(explorer: Explorer) -> None:
+    with pytest.raises(tn.TNetError, match="reload it"):
+        explorer.steer(None, {"plan": []})
+
+
+@pytest.mark.parametrize("where", [-1, 4, 10**9, "/nowhere/at-all.png"])
+def test_a_picture_that_is_not_there_is_refused(explorer: Explorer, where: int | str) -> None:
+    with pytest.raises(tn.TNetError, match=r"no such example|not here any more"):
+        explorer.open(UNTRAINED, where)
+
+
+def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path) -> None:
+    fields = entry_fields(save_birds(tmp_path / "garden-birds"))
+    (tmp_path / "garden-birds" / "model.safetensors").write_bytes(b"damaged")
+    registry = Registry.load(write_registry(tmp_path / "mine.yaml", fields), shipped=None)
+    found = Explorer(Shelf(registry, stand_in="lite0-cub", device="cpu"))
+    assert found.landing == UNTRAINED
+    notice = found.furniture(UNTRAINED).notice["value"]
+    assert "Untrained weights" in notice
+    assert "is not what the registry promises" in notice
+
+
+def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explorer, str]) -> None:
+    explorer, file = deep
+    session, _ = explorer.open(explorer.landing, file)
+    count = len(session.trace.locations)
+    cells = [index for index in range(9) if index not in {k.index for k in session.trace.locations if k.parent == 0}]
+    lost, _ = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cells[0]}, "scene": session.scene})
+    for asked, plan in (
+        ({"plan": [1], "add": None}, [1]),
+        ({"plan": [0], "add": {"parent": 0, "index": cells[0]}}, [0, count]),  # the same once more
+        ({"plan": [0], "add": {"parent": 0, "index": cells[1]}}, [0, count + 1]),
+    ):
+        after, sent = explorer.steer(lost, asked | {"scene": session.scene})  # all the page knows of
+        told = json.loads(sent)
+        assert (told["kind"], told["scene"], told["plan"]) == ("scene", after.scene, plan)
+        assert [look["index"] for look in told["looks"]][count] == cells[0]
+        assert explorer.steer(after, {"plan": plan, "scene": after.scene})[0] is after  # and both agree again
+    known = lost
+    for _ in range(3 * MOST_LOOKS):  # a page that never hears anything
+        known = replace(known, earlier=(*known.earlier, known.scene)[-MOST_LOOKS:], scene=known.scene + 1)
+    assert len(explorer.steer(known, {"plan": [0], "scene": known.earlier[-1]})[0].earlier) == MOST_LOOKS
+
+
+def test_a_question_about_another_picture_is_refused(explorer: Explorer) -> None:
+    one, _ = explorer.open(UNTRAINED, 0)
+    two, sent = explorer.open(UNTRAINED, 1)
+    assert json.loads(sent)["scene"] == two.scene != one.scene
+    explorer.steer(two, {"plan": [1], "scene": two.scene})
+    with pytest.raises(tn.TNetError, match="Another picture was chosen"):
+        explorer.steer(two, {"plan": [1], "scene": one.scene})

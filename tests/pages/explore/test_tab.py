@@ -1,0 +1,191 @@
+"""The Explore page's handlers side by side: an answer that comes late changes nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+from PIL import Image
+
+import tnet_core as tn
+from pages.explore.service import Explorer
+from pages.explore.tab import explore, parameters
+from pages.server.model_cache import Shelf
+from pages.server.sessions import Turns
+from tests.support.checkpoints import entry_fields, save_birds, write_registry
+from tests.support.models import TINY_3L, picture, tiny
+from tnet_core.checkpoints import Registry
+
+SKIPPED = gr.skip()
+
+
+class Page:
+    """One visitor: the handlers of the page, and its states as Gradio keeps them."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        with gr.Blocks() as demo:
+            explore(explorer, demo)
+        self._handlers: dict[str, Callable[..., list[Any]]] = {str(fn.name): fn.fn for fn in demo.fns.values() if fn.fn}
+        self.explorer, self.turns, self.opened, self.session = explorer, Turns(), explorer.landing, None
+        self._pool = ThreadPoolExecutor(4)
+
+    def begin(self, name: str, *given: Any, data: Any = None, query: Any = ()) -> Future[list[Any]]:
+        """A handler at work, with the states as they are now."""
+        made = {
+            "on_load": lambda: (SimpleNamespace(query_params=dict(query)), _no_progress),
+            "on_example": lambda: (self.opened, SimpleNamespace(_data=data)),
+            "on_upload": lambda: (self.opened, *given),
+            "on_checkpoint": lambda: (*given, self.opened, self.session, _no_progress),
+            "on_more": lambda: (self.opened,),
+            "on_steer": lambda: (self.session, SimpleNamespace(_data=data)),
+        }[name]()
+        return self._pool.submit(self._handlers[name], self.turns, *made)
+
+    def do(self, name: str, *given: Any, **more: Any) -> list[Any]:
+        """A handler until its end; what it answers is kept."""
+        answer = self.begin(name, *given, **more).result(60)
+        if name in ("on_load", "on_checkpoint") and answer[0] != SKIPPED:
+            self.opened = answer[0]
+        at = {"on_load": 6, "on_checkpoint": 6, "on_steer": 0}.get(name, 0)
+        if name != "on_more" and answer[at] != SKIPPED:
+            self.session = answer[at]
+        return answer
+
+
+def _no_progress(*_: Any, **__: Any) -> None:
+    """Nobody watches."""
+
+
+class Slow:
+    """Traversals of one picture, or fetching, that wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.go.wait(60)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    birds = save_birds(tmp_path / "birds")
+    tn.save(tiny(TINY_3L), tmp_path / "deep")
+    registry = write_registry(
+        tmp_path / "mine.yaml",
+        entry_fields(tmp_path / "deep", id="deep", title="Three levels", source={"folder": "deep"}),
+        entry_fields(birds, id="birds", title="Birds", source={"folder": "birds"}),
+    )
+    made = Page(Explorer(Shelf(Registry.load(registry, shipped=None), stand_in="lite0-cub", device="cpu")))
+    made.do("on_load")
+    return made
+
+
+@pytest.fixture
+def slow(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Slow, str]:
+    """An upload whose reading takes its time."""
+    file, wait, opened = str(tmp_path / "slow.png"), Slow(), page.explorer.picture
+    Image.fromarray(picture(90, 120, seed=5)).save(file)
+
+    def reading(spec: str, where: Any) -> Any:
+        if where == file:
+            wait()
+        return opened(spec, where)
+
+    monkeypatch.setattr(page.explorer, "picture", reading)
+    return wait, file
+
+
+def test_an_upload_that_ends_after_the_checkpoint_was_changed_changes_nothing(
+    page: Page, slow: tuple[Slow, str]
+) -> None:
+    wait, file = slow
+    late = page.begin("on_upload", file)
+    assert wait.begun.wait(60)
+    changed = page.do("on_checkpoint", "birds")
+    assert changed[0] == "birds" and json.loads(changed[7])["title"] == "Nuthatch"
+    wait.go.set()
+    assert late.result(60) == [SKIPPED] * 4
+
+
+def test_an_upload_that_fails_after_the_checkpoint_was_changed_says_nothing(page: Page, slow: tuple[Slow, str]) -> None:
+    wait, file = slow
+    late = page.begin("on_upload", file)
+    assert wait.begun.wait(60)
+    page.do("on_checkpoint", "birds")
+    Path(file).unlink()
+    wait.go.set()
+    assert late.result(60) == [SKIPPED] * 4
+
+
+def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow, str]) -> None:
+    wait, file = slow
+    late = page.begin("on_upload", file)
+    assert wait.begun.wait(60)
+    quick = page.do("on_example", data={"example": 2})
+    assert json.loads(quick[1])["title"] == page.explorer.pictures("deep")[2].title
+    wait.go.set()
+    assert late.result(60) == [SKIPPED] * 4
+
+
+def test_more_examples_that_come_after_the_checkpoint_was_changed_are_not_shown(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = Slow()
+    monkeypatch.setattr(page.explorer, "fetch_more", lambda _: wait())
+    late = page.begin("on_more")
+    assert wait.begun.wait(60)
+    page.do("on_checkpoint", "birds")
+    wait.go.set()
+    assert late.result(60) == [SKIPPED] * 3
+    wait.begun.clear()
+    shown = page.do("on_more")  # and those of the checkpoint that is open are
+    assert shown[0].count("data-example") == 1
+
+
+def test_a_look_that_was_added_to_the_picture_before_does_not_bring_it_back(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, taken = Slow(), page.explorer.looks
+    monkeypatch.setattr(page.explorer, "looks", lambda *a, **k: (k.get("added") and wait(), taken(*a, **k))[1])
+    session = page.session
+    assert session is not None
+    cells = {look.index for look in session.trace.locations if look.parent == 0}
+    add = {"parent": 0, "index": min(set(range(9)) - cells)}
+    late = page.begin("on_steer", data={"plan": [0], "add": add, "scene": session.scene, "ticket": 1})
+    assert wait.begun.wait(60)
+    page.do("on_example", data={"example": 1})
+    wait.go.set()
+    remembered, said = late.result(60)
+    assert remembered == SKIPPED
+    told = json.loads(said)
+    assert (told["kind"], told["answers"]) == ("problem", {"scene": session.scene, "ticket": 1})
+
+
+def test_a_link_is_followed_by_the_whole_page(page: Page) -> None:
+    new = Page(page.explorer)
+    answer = new.do("on_load", query={"checkpoint": "birds", "looks": "2"})
+    spec, chooser, card, *_, session, view, shelf, problem = answer
+    assert (spec, chooser["value"], problem) == ("birds", "birds", "")
+    assert "top-1" in card["value"] and shelf.count('aria-pressed="true"') == 1
+    assert session.spec == "birds" and json.loads(view)["restore"]["budget"] == [2]
+    wrong = Page(page.explorer).do("on_load", query={"checkpoint": "<img src=x onerror=alert(1)>"})
+    assert wrong[0] == SKIPPED and "<img src=x" not in wrong[-1]
+    assert "its &#x27;checkpoint&#x27; is not the id of a checkpoint" in wrong[-1]
+    assert "unchanged" not in wrong[-1]
+
+
+def test_parameters_are_read_from_whatever_gradio_gives() -> None:
+    from starlette.datastructures import QueryParams
+
+    twice = SimpleNamespace(query_params=QueryParams("looks=1&looks=2"))
+    assert parameters(twice) == [("looks", "1"), ("looks", "2")]  # type: ignore[arg-type]
+    assert parameters(SimpleNamespace(query_params={"looks": "1"})) == [("looks", "1")]  # type: ignore[arg-type]
+    assert parameters(None) == []

@@ -1,0 +1,95 @@
+"""The comparison tab's handlers: what a browser may send, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from pages.accuracy.tab import Sources
+from tests.support.checkpoints import EVALUATION
+from tests.support.comparison_page import page
+from tests.support.evaluation_cards import bundled, card
+from tnet_core.checkpoints import CheckpointCard
+
+
+@pytest.fixture(scope="module")
+def cards() -> list[CheckpointCard]:
+    return bundled()
+
+
+@pytest.fixture(scope="module")
+def demo(cards: list[CheckpointCard]) -> gr.Blocks:
+    return page(cards)
+
+
+def handlers(demo: gr.Blocks, name: str) -> list[Any]:
+    return [listener for listener in demo.fns.values() if listener.name == name]
+
+
+def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) -> None:
+    called = [listener for listener in demo.fns.values() if listener.fn is not None]
+    assert {listener.name for listener in called} == {"on_choice", "on_data", "on_open"}
+    assert all(not listener.preprocess for listener in called)
+    assert {listener.api_visibility for listener in demo.fns.values()} == {"private"}
+
+
+WRONG = [
+    None,
+    True,
+    -5,
+    10**400,
+    float("nan"),
+    "../../etc/passwd",
+    "<script>",
+    {"a": []},
+    [None, [1], {}],
+    ["x"] * 1000,
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("name", ["on_choice", "on_data", "on_open"])
+def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wrong: Any) -> None:
+    listener = handlers(demo, name)[0]
+    call: Callable[..., list[Any]] = listener.fn
+    # What the server remembers itself is not sent.
+    answer = call(*(given.value if isinstance(given, gr.State) else wrong for given in listener.inputs))
+    assert len(answer) == len(listener.outputs)
+    assert "passwd" not in str(answer) and "<script>" not in str(answer)
+
+
+def test_a_slider_move_stays_in_the_browser(demo: gr.Blocks) -> None:
+    (listener,) = [listener for listener in demo.fns.values() if listener.fn is None]
+    assert [given.elem_id for given in listener.inputs] == ["comparison-looks"] and listener.outputs == []
+    assert "data-looks" in str(listener.js)
+
+
+def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
+    cards: list[CheckpointCard], tmp_path: Path
+) -> None:
+    growing = list(cards)
+    demo = page(growing)
+    (listener,) = handlers(demo, "on_open")
+    given = [(), 0, "garden birds", "flops", "top1", [], [], [], 1]
+    assert all(change == gr.skip() for change in listener.fn(*given))
+    growing.append(card(tmp_path, EVALUATION, title="Birds of the garden"))
+    answer = dict(zip([output.elem_id for output in listener.outputs], listener.fn(*given), strict=True))
+    assert answer["comparison-measured"]["choices"] == [("Birds of the garden", "measured/birds")]
+    assert answer["comparison-measured"]["value"] == []  # what was ticked stays, new ones are not
+    assert answer["comparison-roles"]["visible"] is False
+    assert "No curve is ticked" in answer["comparison-table"]
+
+
+def test_the_catalogue_is_made_again_only_for_other_cards(cards: list[CheckpointCard], tmp_path: Path) -> None:
+    growing = list(cards)
+    sources = Sources(lambda: growing)
+    first = sources.catalogue
+    assert sources.refresh() is first
+    growing.append(card(tmp_path, EVALUATION))
+    assert sources.catalogue is first  # nobody opened the tab
+    second = sources.refresh()
+    assert second is not first and second is sources.refresh() is sources.catalogue

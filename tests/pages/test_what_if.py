@@ -1,0 +1,165 @@
+"""What the tab 'What if' asks for: changes that can be made, sentences for all others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tnet_core as tn
+from pages.explore.service import Explorer, Session
+from pages.sampling import Mode
+from pages.server.model_cache import Shelf
+from pages.waiting import NO_PICTURE
+from pages.what_if.service import LONGEST, Lab, Untouched, Wish, checked, lab_budget
+from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
+from tnet_core.checkpoints import Registry
+from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
+from viz.common.encode import preview
+from viz.what_if import board
+from viz.what_if.captions import NO_LOOKS
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
+    folder = tmp_path_factory.mktemp("lab")
+    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    tn.save(tiny(TINY_3L), folder / "deep")
+    shelf.add(str(folder / "deep"), on_notice=lambda _: None)
+    return Explorer(shelf)
+
+
+@pytest.fixture(scope="module")
+def deep(explorer: Explorer, tmp_path_factory: pytest.TempPathFactory) -> Session:
+    file = tmp_path_factory.mktemp("mine") / "mine.png"
+    Image.fromarray(picture(90, 120, seed=5)).save(file)
+    return explorer.open(explorer.landing, str(file))[0]
+
+
+@pytest.fixture(scope="module")
+def untouched(explorer: Explorer, deep: Session) -> Untouched:
+    return Lab(explorer).untouched(deep)
+
+
+def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explorer, tmp_path: Path) -> None:
+    Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
+    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"), mode=Mode("native", "auto"))
+    assert (session.trace.sampling, session.trace.levels) == ("native", 4)
+    known = Lab(explorer).untouched(session)
+    assert (known.trace.sampling, known.trace.levels) == ("official", 3)
+    told = board(Lab(explorer).change(known, Wish("flip")))
+    assert "this tab looks as in training, at the network&#x27;s own frame (official sampling)" in told
+    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"))
+    assert "as in training" not in board(Lab(explorer).change(Lab(explorer).untouched(session), Wish("flip")))
+
+
+def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
+    explorer: Explorer, untouched: Untouched
+) -> None:
+    model, pixels = explorer.shelf.open(explorer.landing), picture(90, 120, seed=5)
+    budget = lab_budget(model.config)
+    lattice = Lattice.of(model.config, 120, 90)
+    across, down = lattice.step
+    boxes = untouched.trace.cell_boxes()
+    wanted = {
+        Wish("flip"): moved(pixels, place(Move(flip=True), 120, 90)),
+        Wish("shift", -1.0, 2): moved(pixels, place(Move(dx=-across, dy=2 * down), 120, 90)),
+        Wish("scale", scale=150): moved(pixels, place(Move(scale=1.5), 120, 90)),
+        Wish("paste", source=1, target=8): pasted(pixels, boxes[1], boxes[8]),
+    }
+    before = tn.traverse(model, pixels, budget)
+    for wish, changed in wanted.items():
+        found = Lab(explorer).change(untouched, wish)
+        after = tn.traverse(model, changed, budget)
+        for ours, theirs in ((found.before, before), (found.after, after)):
+            assert [look.path for look in ours.locations] == [look.path for look in theirs.locations]
+            np.testing.assert_allclose(ours.logits(), theirs.logits(), rtol=1e-4, atol=1e-4)
+        if wish.kind != "paste":
+            assert found.placement is not None and found.followed is not None
+            logits = [trace.distributions[0].logits.reshape(1, -1) for trace in (before, after)]
+            told = compare(logits[0], logits[1], lattice, found.placement)
+            assert found.followed.content == pytest.approx(told.content, abs=1e-6)
+            assert found.followed.score == pytest.approx(told.score, abs=1e-6, nan_ok=True)
+        assert all(f'data-k="{k}"' in board(found) for k in range(1, found.most + 1))
+
+
+def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: Untouched) -> None:
+    with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
+        for wish in (Wish("shift", 0, 0), Wish("scale", scale=100.0)):
+            found = Lab(explorer).change(untouched, wish)
+            assert not found.changed and found.followed is None and found.after is found.before
+            assert "Nothing is changed yet" in board(found)
+    assert calls.batches == []
+
+
+def test_a_large_picture_is_changed_at_a_bounded_size(explorer: Explorer, tmp_path: Path) -> None:
+    wide = picture(700, 2100, seed=2)
+    Image.fromarray(wide).save(tmp_path / "wide.png")
+    session = explorer.open(explorer.landing, str(tmp_path / "wide.png"))[0]
+    found = Lab(explorer).untouched(session)
+    assert (found.trace.image.width, found.trace.image.height) == (LONGEST, round(700 * LONGEST / 2100))
+    small = preview(tn.ImageSource.open(wide), LONGEST)
+    again = tn.traverse(explorer.shelf.open(explorer.landing), small, found.trace.budget)
+    np.testing.assert_allclose(found.trace.logits(), again.logits(), rtol=1e-4, atol=1e-4)
+
+
+def test_the_server_remembers_no_pixels(untouched: Untouched) -> None:
+    assert untouched.trace.seen is None
+
+
+def test_ten_looks_at_most_and_those_of_training_inside() -> None:
+    assert lab_budget(tn.preset("lite0-cub")) == (10,)
+    assert lab_budget(TINY) == (9,)
+    assert lab_budget(TINY_3L) == (9, 2)
+    assert lab_budget(replace(TINY_3L, budget=(2, 9))) == (4, 9)  # 40 looks
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish("rotate"), "4 ways"),
+        (Wish(["flip"]), "4 ways"),
+        (Wish(None), "4 ways"),
+        (Wish("shift", 5, 0), "cells"),
+        (Wish("shift", 0.5, 0), "cells"),
+        (Wish("shift", float("nan"), 0), "cells"),
+        (Wish("shift", "1", 0), "cells"),
+        (Wish("shift", 0, True), "cells"),
+        (Wish("scale", scale=49), "per cent"),
+        (Wish("scale", scale=1e9), "per cent"),
+        (Wish("scale", scale=None), "per cent"),
+        (Wish("paste", source=25, target=0), "cell"),
+        (Wish("paste", source=0, target=-1), "cell"),
+        (Wish("paste", source={"a": 1}, target=0), "cell"),
+        (Wish("paste", source=3, target=3), "two different cells"),
+    ],
+)
+def test_impossible_wishes_are_one_sentence(wish: Wish, said: str) -> None:
+    with pytest.raises(tn.TNetError, match=said):
+        checked(wish, 5)
+
+
+def test_fields_of_other_changes_do_not_matter() -> None:
+    junk: dict[str, Any] = {"scale": "x", "source": [], "target": None}
+    assert checked(Wish("shift", 1, -4.0, **junk), 5) == Wish("shift", 1, -4)
+    assert checked(Wish("flip", "left", **junk), 5) == Wish("flip")
+
+
+def test_without_a_picture_or_without_looks_there_is_nothing_to_try(explorer: Explorer, deep: Session) -> None:
+    with pytest.raises(tn.TNetError, match=NO_PICTURE[:20]):
+        Lab(explorer).untouched(None)
+    plain = tn.preset("cub-en-b0")
+    trace = replace(deep.trace, config=plain)
+    with pytest.raises(tn.TNetError, match=NO_LOOKS[:20]):
+        Lab(explorer).untouched(replace(deep, trace=trace))
+
+
+def test_what_is_pasted_first_goes_far_away(untouched: Untouched) -> None:
+    source, target = untouched.paste
+    assert source == untouched.trace.locations[0].index and target in (0, 2, 6, 8) and target != source
+    assert sorted(cell for _, cell in untouched.cells()) == list(range(9))
+    assert untouched.cells()[0] == (f"look 1: {untouched.name(source)}", source)

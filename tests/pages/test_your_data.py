@@ -1,0 +1,179 @@
+"""Evaluations of visitors' own data: one at a time, cancelled at once, never in the way of the page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pages.explore.service import Explorer
+from pages.server.here import asked_here, is_local
+from pages.server.model_cache import Shelf
+from pages.your_data.service import MOST_WAITING, NO_FOLDERS, CancelledError, Evaluator
+from tests.support.checkpoints import save_birds
+from tests.support.zips import zipped
+from tests.training.data_files import class_folders, write_picture
+from tnet_core.checkpoints import Registry
+from tnet_core.errors import TNetError
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
+    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    shelf.add(str(save_birds(tmp_path_factory.mktemp("birds"))), on_notice=lambda _: None)
+    return Explorer(shelf)
+
+
+@pytest.fixture
+def evaluator(explorer: Explorer) -> Evaluator:
+    return Evaluator(explorer)
+
+
+@pytest.fixture
+def garden(tmp_path: Path) -> Path:
+    return class_folders(tmp_path / "garden", ("wren", "robin"), images=6)
+
+
+def quiet(*_: Any) -> None:
+    return
+
+
+class Held:
+    """An evaluation in a thread of its own that stands still after its first batch until it is let go."""
+
+    def __init__(self, evaluator: Evaluator, session: str, file: Path, into: Path) -> None:
+        self.began, self.go = threading.Event(), threading.Event()
+        self.error: Exception | None = None
+        self.told: list[tuple[str, int, int]] = []
+        wanted = evaluator.wanted(evaluator.explorer.landing, 3, [], 100)
+
+        def report(*what: Any) -> None:
+            self.told.append(what)
+            if what[1]:
+                self.began.set()
+                self.go.wait(20)
+
+        def run() -> None:
+            try:
+                evaluator.of_zip(session, str(file), "garden", wanted, report, str(into))
+            except TNetError as error:
+                self.error = error
+
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+
+
+def test_it_is_cancelled_between_batches_and_leaves_nothing(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
+    class_folders(garden, ("wren", "robin"), images=60)
+    into = tmp_path / "into"
+    into.mkdir()
+    held = Held(evaluator, "me", zipped(garden, tmp_path / "z.zip"), into)
+    assert held.began.wait(30) and any(into.iterdir())
+    assert evaluator.cancel("somebody else", seconds=0) is False
+    threading.Timer(0.2, held.go.set).start()
+    assert evaluator.cancel("me") is True
+    held.thread.join(1)  # cancelling waited for its end
+    done = held.told[-1][1]
+    assert isinstance(held.error, CancelledError) and 0 < done < 120
+    assert str(held.error).startswith("Cancelled after ") and str(held.error).endswith("; nothing was kept.")
+    assert list(into.iterdir()) == [] and evaluator.cancel("me") is False
+
+
+def test_one_runs_at_a_time_and_few_wait(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
+    file = zipped(garden, tmp_path / "z.zip")
+    first = Held(evaluator, "0", file, tmp_path)
+    assert first.began.wait(30)
+    waiting = [Held(evaluator, str(n), file, tmp_path) for n in range(1, 1 + MOST_WAITING)]
+    for held in waiting:
+        held.go.set()
+    until = time.monotonic() + 20
+    while not all(held.told for held in waiting) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert all(set(held.told) == {("Waiting for another evaluation to end", 0, 0)} for held in waiting)
+    wanted = evaluator.wanted(evaluator.explorer.landing, 3, [], 5)
+    with pytest.raises(TNetError, match="Several evaluations are waiting already"):
+        evaluator.of_zip("9", str(file), "garden", wanted, quiet, str(tmp_path))
+    with pytest.raises(TNetError, match="An evaluation of yours is running"):
+        evaluator.of_zip("0", str(file), "garden", wanted, quiet, str(tmp_path))
+    assert evaluator.cancel("1") is True  # one that waits
+    assert isinstance(waiting[0].error, CancelledError)
+    first.go.set()
+    for held in (first, *waiting):
+        held.thread.join(60)
+        assert held.error is None or held is waiting[0]
+
+
+def test_the_page_looks_at_pictures_meanwhile(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
+    held = Held(evaluator, "me", zipped(garden, tmp_path / "z.zip"), tmp_path)
+    assert held.began.wait(30)
+    explorer = evaluator.explorer
+    source, _ = explorer.picture(explorer.landing, 0)
+    answered = threading.Thread(target=explorer.looks, args=(explorer.landing, source), daemon=True)
+    answered.start()
+    answered.join(20)
+    assert not answered.is_alive() and held.thread.is_alive()  # no lock is held between batches
+    held.go.set()
+    held.thread.join(60)
+
+
+def test_unreadable_images_are_left_out_and_told(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
+    whole = (garden / "wren" / "wren_0.png").read_bytes()
+    (garden / "wren" / "cut.png").write_bytes(whole[: len(whole) // 2])
+    wanted = evaluator.wanted(evaluator.explorer.landing, 2, ["centre"], 100)
+    found = evaluator.of_zip("me", str(zipped(garden, tmp_path / "z")), "garden", wanted, quiet, str(tmp_path))
+    assert found.content["dataset"]["size"] == 12 and found.content["dataset"]["unreadable"]["count"] == 1
+    [notice] = found.notices
+    assert notice.startswith("1 image was unreadable and left out: 'wren/cut' is damaged or cut off")
+
+
+def test_folders_are_opened_for_this_machine_alone(explorer: Explorer, evaluator: Evaluator, garden: Path) -> None:
+    write_picture(garden / "dodo" / "1.png", 0)
+    local = Evaluator(explorer, local=True)
+    wanted = local.wanted(explorer.landing, 2, [], 1000)
+    with pytest.raises(TNetError) as raised:
+        evaluator.of_folder("me", str(garden), wanted, quiet)
+    assert str(raised.value) == NO_FOLDERS
+    found = local.of_folder("me", f" {garden} ", wanted, quiet)
+    assert found.content["dataset"]["name"] == "garden" and found.content["dataset"]["size"] == 12
+    assert found.notices == ["Left out: 1 image of a class that is not known ('dodo')."]
+    for wrong in ("", None, 3):
+        with pytest.raises(TNetError, match="Name a folder"):
+            local.of_folder("me", wrong, wanted, quiet)
+    with pytest.raises(TNetError, match="does not exist"):
+        local.of_folder("me", str(garden / "nowhere"), wanted, quiet)
+
+
+def test_who_is_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    assert is_local("127.0.0.1", share=False) and is_local("localhost", share=False)
+    assert not is_local("0.0.0.0", share=False) and not is_local("127.0.0.1", share=True)
+    monkeypatch.setenv("SPACE_ID", "someone/app")
+    assert not is_local("127.0.0.1", share=False)
+    for host, here in (("127.0.0.1:7860", True), ("localhost", True), ("[::1]:7860", True), ("evil.example", False)):
+        assert asked_here(SimpleNamespace(headers={"host": host})) is here
+    assert not asked_here(SimpleNamespace(headers={})) and not asked_here(None)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"spec": "nowhere"}, "The checkpoint 'nowhere' is not offered here"),
+        ({"spec": None}, "A checkpoint is named by its id."),
+        ({"budget": 0}, "The largest number of looks is 0, but must lie in 1…25."),
+        ({"budget": "5"}, "The largest number of looks must be a whole number, not '5'."),
+        ({"budget": float("nan")}, "The largest number of looks must be a whole number, not nan."),
+        ({"budget": []}, "A budget is one number of looks, or one per level."),
+        ({"limit": 1e308}, "The number of images must be a whole number, not 1e+308."),
+        ({"limit": None}, "The number of images must be a whole number, not None."),
+        ({"policies": ["learned", {}]}, "There is no policy {}; known are "),
+    ],
+)
+def test_whatever_is_asked_is_checked(evaluator: Evaluator, change: dict[str, Any], sentence: str) -> None:
+    asked = {"spec": evaluator.explorer.landing, "budget": 10, "policies": ["random"], "limit": 10} | change
+    with pytest.raises(TNetError) as raised:
+        evaluator.wanted(**asked)
+    assert str(raised.value).startswith(sentence)
