@@ -16,9 +16,9 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.compare.service import Pairs
+from pages.explore import service as explorers
 from pages.explore.export import file_of
 from pages.explore.service import Explorer, Session
-from pages.explore.tab import service as explorers
 from pages.explore.zoom import LARGEST, part_of
 from pages.sampling import Mode
 from pages.server.model_cache import Shelf

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tnet_core as tn
+from pages.explore import service as explorers
 from pages.explore.service import Explorer
-from pages.explore.tab import service as explorers
 from pages.server.model_cache import Shelf
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import tiny
