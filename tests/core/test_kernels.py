@@ -22,8 +22,7 @@ from tnet_core.sampling import reader
 from tnet_core.sampling.crop_taps import native_taps, official_taps, tiles
 from tnet_core.sampling.frame import Region, Sampler
 from tnet_core.sampling.gather import gather_crops, reference
-from tnet_core.sampling.reader import DeviceReader, HostReader, reader_for
-from tnet_core.sampling.transfer import fetch, packed_bytes, send, unpacked
+from tnet_core.sampling.reader import DeviceReader, HostReader, fetch, packed_bytes, reader_for, send, unpacked
 
 SIZES = [(150, 150), (96, 200), (333, 500), (37, 61), (1, 1), (2, 700)]
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
+from tnet_core.inference.optimise.fusing import Gate
 from tnet_core.inference.optimise.optimised import optimised
-from tnet_core.inference.optimise.rewriting import Gate
 
 
 class Toy(nn.Module):

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 import tnet_core as tn
 from tests.core.test_folding import config_of
 from tests.core.test_optimised import lived
-from tnet_core.inference.optimise.fusing import Fused
+from tnet_core.inference.optimise.fusing import Fused, Gate
 from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.inference.optimise.program import NotFlatError, Program, recorded
-from tnet_core.inference.optimise.rewriting import Gate
 
 
 def program_of(model: tn.TNet) -> Program:

@@ -4,8 +4,11 @@ Everything follows from two traces; no function runs the backbone. Cells are com
 size; boxes can always be compared, but on two pictures they compare positions, not what is seen there.
 """
 
-from tnet_core.compare.classes import common_classes
-from tnet_core.compare.ledger import LedgerDifference, LedgerRow, ledger_difference
+from __future__ import annotations
+
+from typing import Any
+
+from tnet_core.compare.ledger import LedgerDifference, LedgerRow, common_classes, ledger_difference
 from tnet_core.compare.overlap import (
     Overlap,
     agreement,
@@ -17,7 +20,9 @@ from tnet_core.compare.overlap import (
     within,
 )
 from tnet_core.compare.ranks import RankCorrelation, kendall, order_correlation, score_correlation, spearman
-from tnet_core.compare.retake import ordered
+from tnet_core.errors import TNetError
+from tnet_core.inference.policies import ranked, resolve
+from tnet_core.trace import Trace
 from tnet_core.trace.restriction import retaken
 
 __all__ = [
@@ -41,3 +46,15 @@ __all__ = [
     "spearman",
     "within",
 ]
+
+
+def ordered(trace: Trace, policy: Any) -> Trace:
+    """The looks another policy takes in a traversal of two levels that looked at every cell, without the backbone.
+
+    A look's feature vector does not depend on which others were taken, so the result is that of a traversal of its own.
+    """
+    at = {look.index: position for position, look in enumerate(trace.locations)}
+    if trace.levels != 2 or len(at) != trace.config.cells:
+        raise TNetError("Only two levels with every cell looked at can be ordered anew; traverse again otherwise.")
+    name, rank = resolve(policy)
+    return retaken(trace, [at[cell] for cell in ranked(rank, name, trace.distributions[0])], name)

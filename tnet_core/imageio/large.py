@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.imageio import bands, headers
+from tnet_core.imageio import headers
 from tnet_core.imageio.decode import MAX_PIXELS
 from tnet_core.imageio.file_hash import OpenedFile
 from tnet_core.imageio.info import ImageInfo
 from tnet_core.imageio.layouts import Layout, Lines, Tiled
 from tnet_core.imageio.orientation import Turn
 from tnet_core.imageio.pyramid import averaged, chosen, within
-from tnet_core.imageio.resizing import resized_cut
-from tnet_core.imageio.source import ImageSource
+from tnet_core.imageio.source import ImageSource, resized_cut
 from tnet_core.imageio.tiff_directory import read_tiff
+from tnet_core.imageio.vips import conversion, of_tiff
 
 # Up to here a picture is decoded whole, as ever: quick, and nothing temporary on the disk.
 TILED_ABOVE = 1 << 22  # pixels of a tiled TIFF
@@ -144,7 +144,7 @@ def _survey(path: Path, name: str) -> _Found | None:
         _check_decoded(*size, name, header.why_not)
         return None
     _check_size(*size, MOST_LINES, name)
-    convert = bands.conversion(name, alpha=True)
+    convert = conversion(name, alpha=True)
     return lambda key: Lines(key, path, name, kind, size, convert), header.orientation
 
 
@@ -156,7 +156,7 @@ def _tiff(path: Path, name: str) -> _Found | None:
     size = main.width, main.height
     if main.tile is None and main.width * main.height <= LINES_ABOVE:
         return None
-    convert = bands.of_tiff(main, name)
+    convert = of_tiff(main, name)
     if convert is None:
         _check_decoded(*size, name, "is a TIFF of an unusual kind")
         return None

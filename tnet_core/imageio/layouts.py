@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tnet_core.imageio.bands import Convert
 from tnet_core.imageio.pyramid import TOP, Level
 from tnet_core.imageio.raw_level import RawLevel, built, planned
 from tnet_core.imageio.tiff_directory import TiffImage
-from tnet_core.imageio.vips import VipsImage
+from tnet_core.imageio.vips import Convert, VipsImage
 
 _STRIP = 1 << 18  # pixels decoded at a time
 # What stops libvips: below "warning" it shows damaged tiles as black ones, but JPEGs of some cameras deserve warnings.

@@ -16,8 +16,7 @@ from torch import Tensor
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import Glance, TNet
 from tnet_core.sampling.frame import Region, Sampler, to_bytes
-from tnet_core.sampling.reader import Views, reader_for
-from tnet_core.sampling.transfer import fetch
+from tnet_core.sampling.reader import Views, fetch, reader_for
 from tnet_core.trace.aggregation import NOT_FINITE
 
 Position = tuple[int, int, int]  # y, x, scale of the positional encoding

@@ -20,8 +20,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.official.crc32c import masked_crc32c
 from tnet_core.official.locate import locate_index
-from tnet_core.official.protobuf import MalformedError, Message, integer, messages, parse
-from tnet_core.official.table import read_table
+from tnet_core.official.table import MalformedError, Message, integer, messages, parse, read_table
 
 _LARGEST_INDEX = 2 << 20  # official ones stay below 200 KB
 

@@ -15,9 +15,8 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.presets import preset, presets
 from tnet_core.modeling.tnet import TNet
-from tnet_core.official.assign import assign
 from tnet_core.official.bundle import Bundle, Entry, open_bundle
-from tnet_core.official.names import official_variables
+from tnet_core.official.names import assign, official_variables
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"

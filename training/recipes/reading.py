@@ -21,8 +21,7 @@ import yaml
 
 from tnet_core.checkpoints.files import read_bounded, reason
 from tnet_core.errors import TNetError
-from tnet_core.modeling.config import TNetConfig
-from tnet_core.modeling.fields import described, fits
+from tnet_core.modeling.config import TNetConfig, described, fits
 from training.recipes.checks import check_recipe
 from training.recipes.recipe import Recipe
 

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from tnet_core.errors import TNetError
 from tnet_core.inference.graphs import graphed
 from tnet_core.inference.optimise.folding import Joined, alike, example_of, folded_with_pairs, said
-from tnet_core.inference.optimise.fusing import INSIDE, Fused, one_dnn_runs
+from tnet_core.inference.optimise.fusing import INSIDE, Fused, one_dnn_runs, rewritten
 from tnet_core.inference.optimise.program import Program, recorded
-from tnet_core.inference.optimise.rewriting import rewritten
 from tnet_core.modeling.tnet import TNet
 
 
