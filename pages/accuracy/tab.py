@@ -13,16 +13,14 @@ import gradio as gr
 from gradio.context import get_render_context
 
 from tnet_core.checkpoints import CheckpointCard
-from viz.accuracy import Catalogue, DataSet, Selection, select
-from viz.accuracy.captions import explanation, intro
-from viz.accuracy.export import download
-from viz.accuracy.figure import figure, slider_script
-from viz.accuracy.legend import legend
-from viz.accuracy.metrics import XS, YS
-from viz.accuracy.own import Own, with_own
-from viz.accuracy.selection import opening
-from viz.accuracy.table import tables
-from viz.common.roles import ROLES
+from viz.accuracy.captions import render_explanation, render_intro, render_legend
+from viz.accuracy.catalogue import Catalogue, DataSet, add_visitor_data
+from viz.accuracy.export import render_downloads
+from viz.accuracy.figure import build_figure, read_slider_script
+from viz.accuracy.selection import X_AXES, Y_AXES, Selection, select, select_defaults
+from viz.accuracy.table import render_tables
+from viz.common.curves import ROLES
+from viz.common.measured import VisitorEvaluation
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 
@@ -52,52 +50,52 @@ def comparison(cards: Cards, own: gr.State | None = None) -> None:
     own = gr.State(()) if own is None else own
     presented = gr.State(0)  # number of the last own evaluation that was shown unasked
     built = sources.catalogue
-    first = opening(built)
+    first = select_defaults(built)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
     with gr.Column(elem_id="comparison", elem_classes="tnc"):
-        head = gr.HTML(intro(first), **plain)
+        head = gr.HTML(render_intro(first), **plain)
         with gr.Row(elem_classes="tnc-controls"):
             data = gr.Dropdown(**_data_sets(built, first.data), label="Data set", filterable=False, min_width=0,
                                elem_id="comparison-data", elem_classes="tnc-data")  # fmt: skip
-            x = gr.Radio([(x.choice, x.name) for x in XS.values()], value=first.x.name, label="Horizontal axis",
+            x = gr.Radio([(x.choice, x.name) for x in X_AXES.values()], value=first.x.name, label="Horizontal axis",
                          min_width=0, elem_id="comparison-x", elem_classes="tnc-radio")  # fmt: skip
-            y = gr.Radio([(y.choice, y.name) for y in YS.values()], value=first.y.name, label="Vertical axis",
+            y = gr.Radio([(y.choice, y.name) for y in Y_AXES.values()], value=first.y.name, label="Vertical axis",
                          min_width=0, elem_id="comparison-y", elem_classes="tnc-radio")  # fmt: skip
         with gr.Row(elem_classes="tnc-board"):
             with gr.Column(elem_classes="tnc-chart", min_width=0):
-                chart = gr.Plot(figure(first), show_label=False, container=False, elem_id="comparison-chart")
+                chart = gr.Plot(build_figure(first), show_label=False, container=False, elem_id="comparison-chart")
                 slider = gr.Slider(**_slider(first), label="Looks per image", elem_id="comparison-looks",
                                    elem_classes="tnc-slider")  # fmt: skip
-                key = gr.HTML(legend(first), **plain, elem_id="comparison-legend")
+                key = gr.HTML(render_legend(first), **plain, elem_id="comparison-legend")
             with gr.Column(elem_id="comparison-curves", elem_classes="tnc-pick", min_width=0):
                 picks = [
                     gr.CheckboxGroup(**change, elem_id=f"comparison-{name}", elem_classes="tnc-ticks")
                     for name, change in _picks(first).items()
                 ]
             with gr.Column(elem_classes="tnc-below", min_width=0):
-                rows = gr.HTML(tables(first), **plain, elem_id="comparison-table")
-                saved = gr.HTML(download(first), **plain, elem_id="comparison-csv")
-        gr.HTML(explanation(), **plain)
+                rows = gr.HTML(render_tables(first), **plain, elem_id="comparison-table")
+                saved = gr.HTML(render_downloads(first), **plain, elem_id="comparison-csv")
+        gr.HTML(render_explanation(), **plain)
 
     asked = [data, x, y, *picks, slider]
     drawn = [head, chart, key, rows, saved]
     furnished = [data, *picks, slider]
 
-    def on_choice(mine: tuple[Own, ...], *values: Any) -> list[Any]:
-        return _drawn(select(with_own(sources.catalogue, mine), *values))
+    def on_choice(mine: tuple[VisitorEvaluation, ...], *values: Any) -> list[Any]:
+        return _drawn(select(add_visitor_data(sources.catalogue, mine), *values))
 
-    def on_data(mine: tuple[Own, ...], wanted: Any, x: Any, y: Any) -> list[Any]:
-        catalogue = with_own(sources.catalogue, mine)
-        return _furnished(catalogue, opening(catalogue, wanted, x, y))
+    def on_data(mine: tuple[VisitorEvaluation, ...], wanted: Any, x: Any, y: Any) -> list[Any]:
+        catalogue = add_visitor_data(sources.catalogue, mine)
+        return _furnished(catalogue, select_defaults(catalogue, wanted, x, y))
 
-    def on_open(mine: tuple[Own, ...], before: int, *values: Any) -> list[Any]:
+    def on_open(mine: tuple[VisitorEvaluation, ...], before: int, *values: Any) -> list[Any]:
         """Checkpoints that came meanwhile can be ticked; what is ticked stays, unless something of one's own is new."""
-        catalogue = with_own(sources.refresh(), mine)
+        catalogue = add_visitor_data(sources.refresh(), mine)
         if catalogue is built:
             return [gr.skip()] * (len(furnished) + len(drawn) + 1)
         newest = mine[-1] if mine and mine[-1].number > before else None
-        shown = select(catalogue, *values) if newest is None else opening(catalogue, newest.key, *values[1:3])
+        shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
         return [*_furnished(catalogue, shown), before if newest is None else newest.number]
 
     listening: dict[str, Any] = {
@@ -107,7 +105,7 @@ def comparison(cards: Cards, own: gr.State | None = None) -> None:
         "concurrency_limit": 8,
         "api_visibility": "private",
     }
-    slider.input(None, slider, None, js=slider_script(), show_progress="hidden")
+    slider.input(None, slider, None, js=read_slider_script(), show_progress="hidden")
     controls: list[Any] = [x, y, *picks]
     for control in controls:
         control.input(on_choice, [own, *asked], drawn, **listening)
@@ -117,7 +115,13 @@ def comparison(cards: Cards, own: gr.State | None = None) -> None:
 
 
 def _drawn(shown: Selection) -> list[Any]:
-    return [intro(shown), figure(shown), legend(shown), tables(shown), download(shown)]
+    return [
+        render_intro(shown),
+        build_figure(shown),
+        render_legend(shown),
+        render_tables(shown),
+        render_downloads(shown),
+    ]
 
 
 def _furnished(catalogue: Catalogue, shown: Selection) -> list[Any]:
@@ -151,4 +155,4 @@ def _picks(shown: Selection) -> dict[str, dict[str, Any]]:
 
 
 def _slider(shown: Selection) -> dict[str, Any]:
-    return {"minimum": 0, "maximum": shown.data.stops[-1], "step": shown.data.step, "value": shown.looks}
+    return {"minimum": 0, "maximum": shown.data.slider_stops[-1], "step": shown.data.slider_step, "value": shown.looks}

@@ -15,8 +15,8 @@ from pages.server.here import asked_here
 from pages.your_data.service import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
 from training.evaluation.output import to_text
 from viz import your_data as shown
-from viz.accuracy.own import Own, added
 from viz.common import fragments
+from viz.common.measured import VisitorEvaluation, add_evaluation
 
 EVALUATIONS = 8  # that are asked for at once: they wait in `Evaluator`, which refuses more
 FIRST_IMAGES = 100  # measured unless more are asked for
@@ -58,7 +58,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
                 saved = gr.HTML("", **plain, elem_id="own-saved")
 
     def on_start(
-        mine: tuple[Own, ...], file: Any, spec: Any, budget: Any, limit: Any, policies: Any,
+        mine: tuple[VisitorEvaluation, ...], file: Any, spec: Any, budget: Any, limit: Any, policies: Any,
         request: gr.Request, folder: Any = None, progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
         began = time.monotonic()
@@ -74,7 +74,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
         except tn.TNetError as error:
             return [gr.skip(), fragments.warning(str(error)), gr.skip(), gr.skip()]
         title = explorer.shelf.choice(wanted.spec).title
-        mine = added(mine, wanted.spec, title, found.content)
+        mine = add_evaluation(mine, wanted.spec, title, found.content)
         told = shown.result(mine[-1], found.notices, time.monotonic() - began) + shown.shown_in_chart(mine[-1].name)
         return [mine, "", told, shown.download(mine[-1].name, to_text(found.content))]
 

@@ -11,12 +11,20 @@ import pytest
 
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
-from viz.accuracy import Catalogue, Curve, Selection, select
-from viz.accuracy.figure import figure
-from viz.accuracy.legend import legend
-from viz.accuracy.marks import EFFICIENTNET, MEASURED, OTHERS, TNET, marks, swatch
-from viz.accuracy.selection import opening
+from viz.accuracy.captions import render_legend
+from viz.accuracy.catalogue import Catalogue
+from viz.accuracy.curve_styles import (
+    EFFICIENTNET_COLOUR,
+    MEASURED_COLOURS,
+    OTHER_COLOURS,
+    TNET_COLOUR,
+    assign_styles,
+    render_swatch,
+)
+from viz.accuracy.figure import build_figure
+from viz.accuracy.selection import Selection, select, select_defaults
 from viz.common import style
+from viz.common.curves import Curve
 
 CATALOGUE = Catalogue(bundled())
 
@@ -47,9 +55,9 @@ def values(curve: Curve, x: str, y: str) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("data", [data.key for data in CATALOGUE.data_sets])
 def test_every_curve_is_drawn_where_its_source_says(data: str, x: str, y: str) -> None:
     shown = every(data, x, y)
-    drawn = traces(figure(shown))
+    drawn = traces(build_figure(shown))
     for curve in shown.curves:
-        if curve.plain and x == "locations":
+        if curve.is_plain and x == "locations":
             stated = getattr(curve.points[0], y)
             assert (curve.id in drawn) == (stated is not None)
             if stated is not None:  # a level
@@ -64,7 +72,7 @@ def test_every_curve_is_drawn_where_its_source_says(data: str, x: str, y: str) -
 
 def test_measured_is_filled_and_solid_published_is_hollow_and_dashed() -> None:
     shown = every("cub-200-2011")
-    drawn = traces(figure(shown))
+    drawn = traces(build_figure(shown))
     for curve in shown.curves:
         trace = drawn[curve.id]
         if curve.kind == "published":
@@ -77,20 +85,20 @@ def test_measured_is_filled_and_solid_published_is_hollow_and_dashed() -> None:
 
 def test_curves_that_share_a_colour_differ_in_symbol_or_line() -> None:
     for data in CATALOGUE.data_sets:
-        looks = [(m.color, m.symbol, m.filled, m.dash, m.size) for m in marks(data).values()]
+        looks = [(m.color, m.symbol, m.filled, m.dash, m.size) for m in assign_styles(data).values()]
         assert len(set(looks)) == len(looks), data.name
 
 
 def test_a_curve_keeps_its_look_whatever_else_is_chosen() -> None:
-    all_of_them = traces(figure(every("cub-200-2011")))
-    few = opening(CATALOGUE)
-    for name, trace in traces(figure(few)).items():
+    all_of_them = traces(build_figure(every("cub-200-2011")))
+    few = select_defaults(CATALOGUE)
+    for name, trace in traces(build_figure(few)).items():
         if name != "slider":
             assert trace.line.color == all_of_them[name].line.color
             assert trace.marker.symbol == all_of_them[name].marker.symbol
 
 
-@pytest.mark.parametrize("color", [*MEASURED, *OTHERS, TNET, EFFICIENTNET, style.ACCENT])
+@pytest.mark.parametrize("color", [*MEASURED_COLOURS, *OTHER_COLOURS, TNET_COLOUR, EFFICIENTNET_COLOUR, style.ACCENT])
 @pytest.mark.parametrize("ground", ["#ffffff", "#0b0f19"])
 def test_every_colour_reads_on_white_and_on_nearly_black(color: str, ground: str) -> None:
     def light(text: str) -> float:
@@ -104,10 +112,10 @@ def test_every_colour_reads_on_white_and_on_nearly_black(color: str, ground: str
 
 def test_intervals_are_drawn_around_measured_curves_only() -> None:
     shown = every("cub-200-2011")
-    drawn = traces(figure(shown))
+    drawn = traces(build_figure(shown))
     bands = {name.removeprefix("interval of ") for name in drawn if name.startswith("interval of ")}
     assert bands == {curve.id for curve in shown.curves if curve.kind == "measured" and not curve.role}
-    curve = next(curve for curve in shown.curves if curve.id in bands and not curve.plain)
+    curve = next(curve for curve in shown.curves if curve.id in bands and not curve.is_plain)
     ends = sorted(100 * end for point in curve.points for end in point.top1_interval or ())
     assert sorted(drawn[f"interval of {curve.id}"].y) == pytest.approx(ends)
 
@@ -115,37 +123,37 @@ def test_intervals_are_drawn_around_measured_curves_only() -> None:
 def test_the_slider_is_a_line_among_looks_and_rings_everywhere() -> None:
     for x in ("locations", "flops"):
         shown = every("imagenet", x, looks=7)
-        drawn = figure(shown)
+        drawn = build_figure(shown)
         lines = [(shape.x0, shape.x1) for shape in drawn.layout.shapes]
         assert lines == ([(7, 7)] if x == "locations" else [])
         rings = traces(drawn)["slider"]
-        nearest = {curve.id: curve.nearest(7) for curve in shown.curves if not curve.plain}
+        nearest = {curve.id: curve.find_nearest(7) for curve in shown.curves if not curve.is_plain}
         stated = [point for point in nearest.values() if point is not None and (x == "locations" or point.flops)]
         assert sorted(rings.y) == pytest.approx(sorted(100 * (point.top1 or 0) for point in stated))
 
 
 def test_what_every_stop_of_the_slider_marks_is_sent_along() -> None:
     for x in ("locations", "flops"):
-        sent = figure(every("imagenet", x, looks=2)).layout.meta["rings"]
+        sent = build_figure(every("imagenet", x, looks=2)).layout.meta["rings"]
         assert list(sent) == [str(k) for k in range(31)]
         for k in (0, 7, 30):
-            rings = traces(figure(every("imagenet", x, looks=k)))["slider"]
+            rings = traces(build_figure(every("imagenet", x, looks=k)))["slider"]
             assert [list(rings.x), list(rings.y)] == [list(values) for values in sent[str(k)]]
 
 
 def test_moving_the_slider_does_not_move_the_axes() -> None:
-    one, other = figure(every("needles", looks=0)), figure(every("needles", looks=12))
+    one, other = build_figure(every("needles", looks=0)), build_figure(every("needles", looks=12))
     assert one.layout.xaxis == other.layout.xaxis and one.layout.yaxis == other.layout.yaxis
 
 
 def test_agreement_is_written_at_the_axis() -> None:
     (apart,) = [data.key for data in CATALOGUE.data_sets if data.agreement]
-    assert "agreement with the backbone" in figure(every(apart)).layout.annotations[0].text
-    assert "accuracy" in figure(every("cub-200-2011")).layout.annotations[0].text
+    assert "agreement with the backbone" in build_figure(every(apart)).layout.annotations[0].text
+    assert "accuracy" in build_figure(every("cub-200-2011")).layout.annotations[0].text
 
 
 def sentence(shown: Selection) -> str:
-    drawn = figure(shown)
+    drawn = build_figure(shown)
     assert not drawn.data and not drawn.layout.shapes
     return drawn.layout.annotations[-1].text.replace("<br>", " ")
 
@@ -164,18 +172,18 @@ def test_an_empty_chart_says_why_and_where_there_is_something() -> None:
 
 def test_names_are_escaped_in_chart_and_legend(tmp_path: Path) -> None:
     catalogue = Catalogue([card(tmp_path, EVALUATION, title='<img src=x onerror="alert(1)">&')])
-    shown = opening(catalogue, "garden birds")
-    text = json.dumps(figure(shown).to_plotly_json(), default=str) + legend(shown)
+    shown = select_defaults(catalogue, "garden birds")
+    text = json.dumps(build_figure(shown).to_plotly_json(), default=str) + render_legend(shown)
     assert "<img" not in text and "&lt;img" in text
 
 
 def test_the_legend_names_both_kinds_and_what_is_not_stated() -> None:
-    text = legend(opening(CATALOGUE))
+    text = render_legend(select_defaults(CATALOGUE))
     assert text.index("Measured here") < text.index("Published in the paper")
     assert "not stated" not in text
-    assert legend(opening(CATALOGUE, None, "locations", "coverage")).count("not stated") >= 2
+    assert render_legend(select_defaults(CATALOGUE, None, "locations", "coverage")).count("not stated") >= 2
     hollow, filled = (
-        marks(CATALOGUE.get(None))["published/cub:TNet-B0"],
-        marks(CATALOGUE.get(None))[CATALOGUE.get(None).measured[0].id],
+        assign_styles(CATALOGUE.get(None))["published/cub:TNet-B0"],
+        assign_styles(CATALOGUE.get(None))[CATALOGUE.get(None).measured[0].id],
     )
-    assert 'fill="none" stroke' in swatch(hollow) and f'fill="{filled.color}"' in swatch(filled)
+    assert 'fill="none" stroke' in render_swatch(hollow) and f'fill="{filled.color}"' in render_swatch(filled)

@@ -11,9 +11,8 @@ import pytest
 
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
-from viz.accuracy import Curve
-from viz.common.measured import curves_of
-from viz.common.roles import ROLES
+from viz.common.curves import ROLES, Curve
+from viz.common.measured import read_measured_curves
 
 ROOT = Path(__file__).parents[2]
 CARDS = {about.source: about for about in bundled()}
@@ -45,7 +44,7 @@ def test_there_are_checkpoints_to_compare() -> None:
 
 @pytest.mark.parametrize("name", TWO_LEVELS)
 def test_every_budget_has_the_accuracy_cost_and_interval_of_the_file(name: str) -> None:
-    content, curve = file_of(name), curves_of(CARDS[name])[0]
+    content, curve = file_of(name), read_measured_curves(CARDS[name])[0]
     assert len(curve.points) == len(content["budgets"])
     for index, (row, point) in enumerate(zip(content["budgets"], curve.points, strict=True)):
         assert (point.budget, point.locations) == ((row["budget"][0],), row["budget"][0])
@@ -62,7 +61,7 @@ def test_every_budget_has_the_accuracy_cost_and_interval_of_the_file(name: str) 
 
 @pytest.mark.parametrize("name", TWO_LEVELS)
 def test_coverage_precision_and_recall_begin_with_the_first_look(name: str) -> None:
-    areas, curve = file_of(name)["attention"]["learned"], curves_of(CARDS[name])[0]
+    areas, curve = file_of(name)["attention"]["learned"], read_measured_curves(CARDS[name])[0]
     assert curve.points[0].coverage is None
     for kind in ("coverage", "precision", "recall"):
         assert [getattr(point, kind) for point in curve.points[1:]] == areas.get(kind, [None] * len(areas["coverage"]))
@@ -70,10 +69,10 @@ def test_coverage_precision_and_recall_begin_with_the_first_look(name: str) -> N
 
 @pytest.mark.parametrize("name", TWO_LEVELS)
 def test_other_policies_and_stopping_are_variants_of_the_curve(name: str) -> None:
-    content, curves = file_of(name), curves_of(CARDS[name])
+    content, curves = file_of(name), read_measured_curves(CARDS[name])
     found = by_role(curves)
     assert set(found) == {"", *ROLES}
-    assert {curve.of for curve in curves if curve.role} == {found[""].id}
+    assert {curve.variant_of for curve in curves if curve.role} == {found[""].id}
     for policy in ("random", "centre", "mean", "oracle"):
         assert [point.top1 for point in found[policy].points] == content["policies"][policy]["top1"]
         assert [point.coverage for point in found[policy].points[1:]] == content["attention"][policy]["coverage"]
@@ -89,21 +88,23 @@ def test_other_policies_and_stopping_are_variants_of_the_curve(name: str) -> Non
 
 
 def test_a_plain_classifier_is_one_point_without_looks() -> None:
-    plain = [curves_of(about) for about in CARDS.values() if about.config is not None and about.config.is_baseline]
+    plain = [
+        read_measured_curves(about) for about in CARDS.values() if about.config is not None and about.config.is_baseline
+    ]
     assert plain
     for (curve,) in plain:
-        assert curve.plain and len(curve.points) == 1 and curve.points[0].locations is None
-        assert curve.nearest(7) is curve.points[0]
+        assert curve.is_plain and len(curve.points) == 1 and curve.points[0].locations is None
+        assert curve.find_nearest(7) is curve.points[0]
 
 
 def test_agreement_is_marked_as_such() -> None:
-    kinds = {name: {curve.agreement for curve in curves_of(about)} for name, about in CARDS.items()}
+    kinds = {name: {curve.agreement for curve in read_measured_curves(about)} for name, about in CARDS.items()}
     assert kinds["tnet-lite0-imagenet"] == {True}
     assert kinds["tnet-lite0-cub"] == {False}
 
 
 def test_three_levels_give_a_curve_for_each_number_of_inner_looks(tmp_path: Path) -> None:
-    curves = [curve for curve in curves_of(card(tmp_path, THREE, title="Deep")) if not curve.role]
+    curves = [curve for curve in read_measured_curves(card(tmp_path, THREE, title="Deep")) if not curve.role]
     assert [curve.label for curve in curves] == ["Deep: 0 inside each look", "Deep: 1 inside each look"]
     assert [[point.budget for point in curve.points] for curve in curves] == [
         [(0, 0), (1, 0), (2, 0)],
@@ -111,12 +112,12 @@ def test_three_levels_give_a_curve_for_each_number_of_inner_looks(tmp_path: Path
     ]
     assert [point.locations for point in curves[1].points] == [0, 2, 4]
     assert [point.coverage for point in curves[1].points] == [None, 0.25, 0.4]
-    (stopping,) = [curve for curve in curves_of(card(tmp_path, THREE)) if curve.role]
-    assert stopping.of == curves[1].id  # measured with one look inside each
+    (stopping,) = [curve for curve in read_measured_curves(card(tmp_path, THREE)) if curve.role]
+    assert stopping.variant_of == curves[1].id  # measured with one look inside each
 
 
 def test_a_checkpoint_that_was_never_measured_has_no_curve() -> None:
-    assert curves_of(CheckpointCard(source="new", origin="here")) == []
+    assert read_measured_curves(CheckpointCard(source="new", origin="here")) == []
 
 
 BIRDS: dict[str, Any] = {
@@ -127,7 +128,7 @@ BIRDS: dict[str, Any] = {
 
 
 def test_time_and_memory_are_taken_where_a_file_states_them(tmp_path: Path) -> None:
-    first, second = curves_of(card(tmp_path, BIRDS))[0].points
+    first, second = read_measured_curves(card(tmp_path, BIRDS))[0].points
     assert (first.ms_per_image, first.memory_gb, first.top5, first.flops) == (None, None, None, None)
     assert (second.ms_per_image, second.memory_gb) == (4.5, 0.2)
 
@@ -148,7 +149,7 @@ def test_time_and_memory_are_taken_where_a_file_states_them(tmp_path: Path) -> N
     ids=lambda field: str(field)[:30],
 )
 def test_a_field_that_is_not_as_it_should_be_is_left_out(tmp_path: Path, field: dict[str, Any]) -> None:
-    curves = curves_of(card(tmp_path, copy.deepcopy(BIRDS) | field))
+    curves = read_measured_curves(card(tmp_path, copy.deepcopy(BIRDS) | field))
     assert [curve.role for curve in curves] == [""]
     assert curves[0].points[0].top1 == 0.5
     assert curves[0].points[0].top1_interval is None and curves[0].points[0].ms_per_image is None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tnet_core.published import TABLES, read_table
-from viz.accuracy import Curve
-from viz.accuracy.published import DATA_SETS, published_curves
+from viz.accuracy.published import DATA_SETS, read_published_curves
+from viz.common.curves import Curve
 
-CURVES = {curve.id.removeprefix("published/"): curve for curve in published_curves()}
+CURVES = {curve.id.removeprefix("published/"): curve for curve in read_published_curves()}
 
 
 def points(name: str) -> dict[float | None, object]:
@@ -75,5 +75,5 @@ def test_published_curves_have_no_interval_and_say_what_they_are() -> None:
 
 
 def test_only_classifiers_without_looks_are_plain() -> None:
-    plain = {curve.family for curve in CURVES.values() if curve.plain}
+    plain = {curve.family for curve in CURVES.values() if curve.is_plain}
     assert plain == {"BagNet-77", "EfficientNet", "ResNet-50", "DenseNet-121", "API-Net", "TransFG"}

@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
-from viz.accuracy import Catalogue, Curve, Point, select
-from viz.accuracy.selection import opening
+from viz.accuracy.catalogue import Catalogue
+from viz.accuracy.selection import select, select_defaults
+from viz.common.curves import Curve, CurvePoint
 
 CATALOGUE = Catalogue(bundled())
 CUB = CATALOGUE.get("cub-200-2011")
@@ -41,8 +42,8 @@ def test_agreement_on_the_papers_data_set_stays_apart_too(tmp_path: Path) -> Non
 def test_without_checkpoints_the_paper_is_left() -> None:
     catalogue = Catalogue([])
     assert [data.name for data in catalogue.data_sets] == ["CUB-200-2011", "ImageNet", "fMoW", "NABirds"]
-    assert all(curve.kind == "published" for curve in opening(catalogue).curves)
-    assert opening(catalogue).curves
+    assert all(curve.kind == "published" for curve in select_defaults(catalogue).curves)
+    assert select_defaults(catalogue).curves
 
 
 def test_a_checkpoint_given_twice_is_there_once() -> None:
@@ -50,26 +51,26 @@ def test_a_checkpoint_given_twice_is_there_once() -> None:
 
 
 def test_what_is_shown_first_is_a_handful_of_both_kinds() -> None:
-    shown = opening(CATALOGUE)
+    shown = select_defaults(CATALOGUE)
     assert shown.data is CUB and 4 <= len(shown.curves) <= 7
     assert {curve.kind for curve in shown.curves} == {"measured", "published"}
     assert {"stop-probability"} == {curve.role for curve in shown.curves} - {""}
-    assert any(curve.plain for curve in shown.curves if curve.kind == "measured")
+    assert any(curve.is_plain for curve in shown.curves if curve.kind == "measured")
     for data in CATALOGUE.data_sets:
-        assert opening(CATALOGUE, data.key).curves
+        assert select_defaults(CATALOGUE, data.key).curves
 
 
 def test_the_slider_reaches_the_last_point_of_the_data_set() -> None:
-    assert CATALOGUE.get("imagenet").most_looks == 30
-    assert CATALOGUE.get("fmow").most_looks == 6
-    assert CUB.most_looks == max(point.locations or 0 for curve in CUB.curves for point in curve.points)
+    assert CATALOGUE.get("imagenet").max_looks == 30
+    assert CATALOGUE.get("fmow").max_looks == 6
+    assert CUB.max_looks == max(point.locations or 0 for curve in CUB.curves for point in curve.points)
 
 
 def test_a_slider_over_many_looks_has_a_limited_number_of_stops(tmp_path: Path) -> None:
     budgets = [{"budget": [k], "top1": 0.5} for k in (0, 3, 650)]
     data = Catalogue([card(tmp_path, EVALUATION | {"budgets": budgets})]).get("garden birds")
-    assert (data.most_looks, data.step, len(data.stops)) == (650, 20, 33)
-    assert list(CUB.stops) == list(range(CUB.most_looks + 1))
+    assert (data.max_looks, data.slider_step, len(data.slider_stops)) == (650, 20, 33)
+    assert list(CUB.slider_stops) == list(range(CUB.max_looks + 1))
 
 
 def test_a_variant_is_shown_for_the_checkpoints_that_are_ticked() -> None:
@@ -102,7 +103,7 @@ def test_what_is_unknown_or_of_the_wrong_type_is_ignored(wrong: Any) -> None:
     shown = select(CATALOGUE, wrong, wrong, wrong, wrong, wrong, wrong, wrong)
     assert shown.data is CATALOGUE.data_sets[0] and shown.curves == ()
     assert (shown.x.name, shown.y.name) == ("locations", "top1")
-    assert 0 <= shown.looks <= shown.data.most_looks
+    assert 0 <= shown.looks <= shown.data.max_looks
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_number_of_looks_is_brought_into_range(asked: float, taken: int) -> No
 
 
 def test_the_nearest_number_of_looks_is_the_smaller_of_two() -> None:
-    curve = Curve("c", "c", "d", "published", tuple(Point(locations=k) for k in (2.0, 4.0, 8.0)), "s")
-    nearest = [point.locations for k in range(10) if (point := curve.nearest(k)) is not None]
+    curve = Curve("c", "c", "d", "published", tuple(CurvePoint(locations=k) for k in (2.0, 4.0, 8.0)), "s")
+    nearest = [point.locations for k in range(10) if (point := curve.find_nearest(k)) is not None]
     assert nearest == [2, 2, 2, 2, 4, 4, 4, 8, 8, 8]
-    assert Curve("c", "c", "d", "published", (), "s").nearest(3) is None
+    assert Curve("c", "c", "d", "published", (), "s").find_nearest(3) is None

@@ -13,11 +13,11 @@ import pytest
 
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
-from viz.accuracy import Catalogue, Selection, select
-from viz.accuracy.captions import intro
-from viz.accuracy.export import COLUMNS, csv_text, download
-from viz.accuracy.selection import opening
-from viz.accuracy.table import tables
+from viz.accuracy.captions import render_intro
+from viz.accuracy.catalogue import Catalogue
+from viz.accuracy.export import COLUMNS, format_csv, render_downloads
+from viz.accuracy.selection import Selection, select, select_defaults
+from viz.accuracy.table import render_tables
 
 CATALOGUE = Catalogue(bundled())
 
@@ -30,7 +30,7 @@ def every(data: str, looks: int = 3) -> Selection:
 
 def table(shown: Selection) -> str:
     """The one of all tables that is visible."""
-    (visible,) = re.findall(r'<section class="tnc-table" data-looks="\d+">.*?</section>', tables(shown))
+    (visible,) = re.findall(r'<section class="tnc-table" data-looks="\d+">.*?</section>', render_tables(shown))
     return str(visible)
 
 
@@ -49,7 +49,7 @@ def test_every_row_has_the_numbers_at_the_looks_of_the_slider(looks: int) -> Non
     found = cells(table(shown))
     assert list(found) == [curve.id for curve in shown.curves]
     for curve in shown.curves:
-        point, row = curve.nearest(looks), found[curve.id]
+        point, row = curve.find_nearest(looks), found[curve.id]
         assert point is not None and point.top1 is not None
         assert row["Top-1"].startswith(f"{100 * point.top1:.1f} %")
         assert row["Source"] == {"measured": "measured here", "published": "published (paper)"}[curve.kind]
@@ -59,10 +59,10 @@ def test_every_row_has_the_numbers_at_the_looks_of_the_slider(looks: int) -> Non
 
 def test_there_is_a_table_for_every_stop_of_the_slider_and_one_is_visible() -> None:
     shown = every("fmow", 2)
-    stops = re.findall(r'<section class="tnc-table" data-looks="(\d+)"( hidden)?>', tables(shown))
+    stops = re.findall(r'<section class="tnc-table" data-looks="(\d+)"( hidden)?>', render_tables(shown))
     assert [(int(looks), bool(hidden)) for looks, hidden in stops] == [(k, k != 2) for k in range(7)]
-    third = re.findall(r"<section [^>]*>.*?</section>", tables(shown))[3].replace(" hidden", "")
-    assert third == table(shown.at(3))
+    third = re.findall(r"<section [^>]*>.*?</section>", render_tables(shown))[3].replace(" hidden", "")
+    assert third == table(shown.with_looks(3))
 
 
 def test_the_nearest_budget_is_named() -> None:
@@ -93,13 +93,13 @@ def test_columns_that_nobody_fills_are_left_out_and_named() -> None:
 
 def test_agreement_is_named_in_the_head_and_in_the_caption() -> None:
     (apart,) = [data.key for data in CATALOGUE.data_sets if data.agreement]
-    shown = opening(CATALOGUE, apart)
-    assert "Top-1 agreement" in table(shown) and "Top-1 agreement" not in table(opening(CATALOGUE))
-    assert "this is no accuracy" in intro(shown)
+    shown = select_defaults(CATALOGUE, apart)
+    assert "Top-1 agreement" in table(shown) and "Top-1 agreement" not in table(select_defaults(CATALOGUE))
+    assert "this is no accuracy" in render_intro(shown)
 
 
 def test_the_caption_says_where_it_was_measured_and_how_to_tell_the_kinds() -> None:
-    text = intro(opening(CATALOGUE))
+    text = render_intro(select_defaults(CATALOGUE))
     evaluation = next(about.evaluation for about in bundled() if about.source == "tnet-lite0-cub")
     assert evaluation is not None
     assert f"Filled markers, solid lines: measured here ({evaluation.where})" in text
@@ -114,25 +114,25 @@ def test_three_levels_say_how_looks_are_spread() -> None:
 def test_nothing_ticked_is_said() -> None:
     nothing = select(CATALOGUE, "fmow", None, None, [], [], [], 1)
     assert "No curve is ticked." in table(nothing) and "With 1 look<" in table(nothing)
-    assert download(nothing) == ""
+    assert render_downloads(nothing) == ""
 
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Selection:
     content: dict[str, Any] = EVALUATION | {"dataset": {"name": "<b>&\"birds'", "split": "<i>test", "size": 3}}
     name = '=HYPERLINK("http://x")<script>alert(1)</script>'
-    return opening(Catalogue([card(tmp_path, content, source='"><u>', title=name)]), "<b>&\"birds'")
+    return select_defaults(Catalogue([card(tmp_path, content, source='"><u>', title=name)]), "<b>&\"birds'")
 
 
 def test_names_are_escaped(hostile: Selection) -> None:
     assert hostile.curves
-    for text in (tables(hostile), intro(hostile), download(hostile)):
+    for text in (render_tables(hostile), render_intro(hostile), render_downloads(hostile)):
         assert not re.search(r"<(b|i|u|script)>", text)
     assert "&lt;script&gt;" in table(hostile)
 
 
 def parsed(shown: Selection) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(csv_text(shown))))
+    return list(csv.DictReader(io.StringIO(format_csv(shown))))
 
 
 @pytest.mark.parametrize("data", [data.key for data in CATALOGUE.data_sets])
@@ -168,12 +168,14 @@ def test_the_csv_has_every_point_of_every_selected_curve_at_full_precision(data:
 
 def test_the_link_holds_the_file(hostile: Selection) -> None:
     for shown, name in (
-        (opening(CATALOGUE), "tnet-comparison-cub-200-2011.csv"),
+        (select_defaults(CATALOGUE), "tnet-comparison-cub-200-2011.csv"),
         (hostile, "tnet-comparison-b-birds.csv"),
     ):
-        link = re.search(r'download="([^"]*)" href="data:text/csv;charset=utf-8;base64,([^"]*)"', download(shown))
+        link = re.search(
+            r'download="([^"]*)" href="data:text/csv;charset=utf-8;base64,([^"]*)"', render_downloads(shown)
+        )
         assert link is not None and link[1] == name
-        assert base64.b64decode(link[2]).decode() == csv_text(shown)
+        assert base64.b64decode(link[2]).decode() == format_csv(shown)
 
 
 def test_a_spreadsheet_does_not_take_a_name_for_a_formula(hostile: Selection) -> None:

@@ -13,12 +13,12 @@ import pytest
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_accuracy_table import cells, table
-from viz.accuracy import Catalogue, Selection, select
-from viz.accuracy.captions import intro
-from viz.accuracy.export import csv_text
-from viz.accuracy.figure import figure
-from viz.accuracy.legend import legend
-from viz.common.measured import curves_of
+from viz.accuracy.captions import render_intro, render_legend
+from viz.accuracy.catalogue import Catalogue
+from viz.accuracy.export import format_csv
+from viz.accuracy.figure import build_figure
+from viz.accuracy.selection import Selection, select
+from viz.common.measured import read_measured_curves
 
 GPU = "Quadro RTX 8000, batches of 64"
 CPU = "AMD EPYC, 1 thread"
@@ -33,7 +33,7 @@ def timed(machine: Any, name: str = "ImageNet") -> dict[str, Any]:
 
 
 def machine_of(folder: Path, content: dict[str, Any]) -> set[str]:
-    return {curve.timed_on for curve in curves_of(card(folder, content))}
+    return {curve.timed_on for curve in read_measured_curves(card(folder, content))}
 
 
 @pytest.fixture
@@ -69,19 +69,19 @@ def test_an_evaluation_without_times_has_no_machine(tmp_path: Path) -> None:
 
 
 def test_times_of_both_kinds_are_said_to_be_of_different_machines(both: Selection) -> None:
-    caption = intro(both)
+    caption = render_intro(both)
     assert f"one image at a time on {CPU}" in caption and GPU in caption
     assert "These are different machines: compare times on one of them only." in caption
-    told = legend(both)
+    told = render_legend(both)
     assert f"<h3>Measured here, on {CPU}</h3>" in told and f"<h3>Published in the paper, on {GPU}</h3>" in told
     rows = cells(table(both))
     assert rows["measured/mine"]["Time"] == f"43 ms {CPU}"
     assert rows["published/imagenet:TNet"]["Time"] == f"2.7 ms {GPU}"
     assert "comparable on one machine only" in table(both)
-    texts = {trace.meta: trace.text for trace in figure(both).data if trace.text}
+    texts = {trace.meta: trace.text for trace in build_figure(both).data if trace.text}
     assert f"43 ms ({CPU})" in texts["measured/mine"][-1]
     assert any(f"ms ({GPU})" in text for text in texts["published/imagenet:TNet"])
-    lines = list(csv.DictReader(io.StringIO(csv_text(both))))
+    lines = list(csv.DictReader(io.StringIO(format_csv(both))))
     assert {(line["kind"], line["timed_on"]) for line in lines if line["ms_per_image"]} == {
         ("measured", CPU),
         ("published", GPU),
@@ -93,7 +93,7 @@ def test_one_machine_is_named_and_nothing_is_said_where_time_is_not_the_axis() -
     catalogue = Catalogue(bundled())
     ids = ["measured/tnet-lite0-cub", "measured/en-lite0-cub-448", "published/cub:TNet-B0"]
     shown = select(catalogue, "cub-200-2011", "time", "top1", ids, [], ids, 3)
-    assert "Times: one image at a time on AMD EPYC, 1 thread." in intro(shown)
-    assert "different machines" not in intro(shown)
+    assert "Times: one image at a time on AMD EPYC, 1 thread." in render_intro(shown)
+    assert "different machines" not in render_intro(shown)
     by_looks = select(catalogue, "cub-200-2011", "locations", "top1", ids, [], ids, 3)
-    assert "Times:" not in intro(by_looks) and "EPYC" not in legend(by_looks)
+    assert "Times:" not in render_intro(by_looks) and "EPYC" not in render_legend(by_looks)

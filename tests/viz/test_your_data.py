@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.evaluation_cards import bundled
-from viz.accuracy import Catalogue
-from viz.accuracy.own import KEPT, Own, added, with_own
-from viz.accuracy.selection import opening
+from viz.accuracy.catalogue import Catalogue, add_visitor_data
+from viz.accuracy.selection import select_defaults
+from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation
 from viz.your_data import download, result
 
 BIRDS = "tnet-lite0-cub"
@@ -28,21 +28,21 @@ def catalogue() -> Catalogue:
 
 
 def test_the_newest_are_kept_without_what_no_curve_needs() -> None:
-    own: tuple[Own, ...] = ()
-    for n in range(KEPT + 3):
-        own = added(own, BIRDS, "Birds", content(f"garden {n}"))
-    assert [one.name for one in own] == [f"garden {n}" for n in range(3, KEPT + 3)]
-    assert [one.number for one in own] == list(range(4, KEPT + 4))
+    own: tuple[VisitorEvaluation, ...] = ()
+    for n in range(MAX_EVALUATIONS + 3):
+        own = add_evaluation(own, BIRDS, "Birds", content(f"garden {n}"))
+    assert [one.name for one in own] == [f"garden {n}" for n in range(3, MAX_EVALUATIONS + 3)]
+    assert [one.number for one in own] == list(range(4, MAX_EVALUATIONS + 4))
     assert all("per_image" not in one.content for one in own)
-    again = added(own, BIRDS, "Birds", content("Garden 5", top1=0.2))  # measured anew
-    assert len(again) == KEPT and [one.key for one in again].count("own/garden 5") == 1
+    again = add_evaluation(own, BIRDS, "Birds", content("Garden 5", top1=0.2))  # measured anew
+    assert len(again) == MAX_EVALUATIONS and [one.key for one in again].count("own/garden 5") == 1
 
 
 def test_own_images_are_a_data_set_with_the_delivered_curve_beside(catalogue: Catalogue) -> None:
-    own = added((), BIRDS, "Birds", content())
-    own = added(own, "tnet-lite0-cub-reinforce", "Reinforced birds", content())
-    mine = with_own(catalogue, own)
-    assert mine is not catalogue and with_own(catalogue, ()) is catalogue
+    own = add_evaluation((), BIRDS, "Birds", content())
+    own = add_evaluation(own, "tnet-lite0-cub-reinforce", "Reinforced birds", content())
+    mine = add_visitor_data(catalogue, own)
+    assert mine is not catalogue and add_visitor_data(catalogue, ()) is catalogue
     assert [data.key for data in mine.data_sets[1:]] == [data.key for data in catalogue.data_sets]  # itself unchanged
     first = mine.data_sets[0]
     assert first.choice == "Your data: garden"
@@ -50,19 +50,19 @@ def test_own_images_are_a_data_set_with_the_delivered_curve_beside(catalogue: Ca
     labels = [curve.label for curve in first.measured]
     assert labels[0] == "Your data: garden (Birds)" and labels[2] == "Your data: garden (Reinforced birds)"
     assert labels[1].endswith(delivered) and labels[3].endswith(delivered)
-    shown = opening(mine, own[-1].key)
+    shown = select_defaults(mine, own[-1].key)
     assert shown.data is first and {curve.role for curve in shown.curves} == {"", "random"}
     curve = shown.curves[0]
     assert [point.top1 for point in curve.points] == pytest.approx([0.5, 0.6, 0.7])
 
 
 def test_agreement_does_not_stand_beside_accuracy(catalogue: Catalogue) -> None:
-    mine = with_own(catalogue, added((), "tnet-lite0-imagenet", "Anything", content()))
+    mine = add_visitor_data(catalogue, add_evaluation((), "tnet-lite0-imagenet", "Anything", content()))
     assert [curve.label for curve in mine.data_sets[0].measured] == ["Your data: garden (Anything)"]
 
 
 def test_the_table_has_every_budget_and_escapes_names() -> None:
-    [own] = added((), BIRDS, "<b>Birds</b>", content("<img src=x>"))
+    [own] = add_evaluation((), BIRDS, "<b>Birds</b>", content("<img src=x>"))
     text = result(own, ["Left out: <i>."], 12.3)
     assert "<img" not in text and "<i>" not in text and "&lt;b&gt;Birds" in text
     assert text.count("<tr data-budget=") == 3 and "60.0 % <small>10.0–90.0</small>" in text

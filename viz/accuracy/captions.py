@@ -1,12 +1,14 @@
-"""What the tab shows and what it does not: plain text, and the longer explanation behind 'why?'."""
+"""The text around the chart: caption, legend, and the longer explanation of what the numbers are."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Collection
 
+from viz.accuracy.curve_styles import assign_styles, render_swatch
 from viz.accuracy.selection import Selection
-from viz.accuracy.traces import drawn
+from viz.accuracy.traces import find_drawn_points
+from viz.common.curves import Curve
 
 _DETAILS = (
     (
@@ -45,12 +47,12 @@ _DETAILS = (
 )
 
 
-def intro(shown: Selection) -> str:
-    """HTML: heading and the one caption line of the chart."""
-    return f'<div class="tnc-head"><h2>Accuracy vs locations</h2><p>{html.escape(_caption(shown))}</p></div>'
+def render_intro(shown: Selection) -> str:
+    """Render the heading and the one caption line of the chart."""
+    return f'<div class="tnc-head"><h2>Accuracy vs locations</h2><p>{html.escape(_format_caption(shown))}</p></div>'
 
 
-def _caption(shown: Selection) -> str:
+def _format_caption(shown: Selection) -> str:
     measured = [curve for curve in shown.curves if curve.kind == "measured"]
     sentences = []
     if measured:
@@ -61,16 +63,16 @@ def _caption(shown: Selection) -> str:
         sentences.append("Hollow markers, dashed lines: printed in the paper, on its own test images.")
     if shown.data.agreement:
         sentences.append("Counted is agreement with the backbone's answer for the whole image: this is no accuracy.")
-    points = drawn(shown)
-    if shown.x.name == "locations" and any(curve.plain and curve.id in points for curve in shown.curves):
+    points = find_drawn_points(shown)
+    if shown.x.name == "locations" and any(curve.is_plain and curve.id in points for curve in shown.curves):
         sentences.append("Classifiers that take no looks are level lines, marked at the right.")
     if shown.x.name == "time" and points:
-        sentences.append(_timed(shown, points))
+        sentences.append(_format_times(shown, points))
     return " ".join(sentences) or "Tick the curves to compare."
 
 
-def _timed(shown: Selection, points: Collection[str]) -> str:
-    """Whose times are drawn, and which can be compared."""
+def _format_times(shown: Selection, points: Collection[str]) -> str:
+    """Say whose times are drawn, and which can be compared."""
     drawn = [curve for curve in shown.curves if curve.id in points]
     whose = [
         f"{told} on {'; '.join(found)}"
@@ -86,7 +88,45 @@ def _timed(shown: Selection, points: Collection[str]) -> str:
     return f"Times: {', '.join(whose)}.{only}"
 
 
-def explanation() -> str:
-    """HTML: closed until asked for."""
+def render_explanation() -> str:
+    """Render the explanation, which is closed until somebody opens it."""
     parts = "".join(f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in _DETAILS)
     return f'<details class="tnc-why"><summary>What these numbers are, and are not</summary><dl>{parts}</dl></details>'
+
+
+_HEADINGS = {"measured": "Measured here", "published": "Published in the paper"}
+
+
+def render_legend(shown: Selection) -> str:
+    """Render the legend as text of the page: it wraps on any screen and says which numbers are whose."""
+    found, points = assign_styles(shown.data), find_drawn_points(shown)
+    groups = []
+    for kind, head in _HEADINGS.items():
+        head += _format_machines(shown, kind) if shown.x.name == "time" else ""
+        items = "".join(
+            _render_legend_item(curve, render_swatch(found[curve.id]), curve.id in points)
+            for curve in shown.curves
+            if curve.kind == kind
+        )
+        if items:
+            groups.append(f'<div class="tnc-{kind}"><h3>{head}</h3><ul>{items}</ul></div>')
+    # On narrow screens they are far below.
+    more = (
+        '<button type="button" class="tn-jump tnc-jump" data-scroll-to="comparison-curves">Choose other curves</button>'
+    )
+    return f'<div class="tnc-legend">{"".join(groups)}{more}</div>'
+
+
+def _format_machines(shown: Selection, kind: str) -> str:
+    """Return ', on …': whose times they are."""
+    found = dict.fromkeys(curve.timed_on for curve in shown.curves if curve.kind == kind and curve.timed_on)
+    return f", on {html.escape('; '.join(found))}" if found else ""
+
+
+def _render_legend_item(curve: Curve, mark: str, is_drawn: bool) -> str:
+    name = html.escape(curve.label)
+    return (
+        f"<li>{mark}<span>{name}</span></li>"
+        if is_drawn
+        else f'<li class="tnc-absent"><span>{name}: not stated</span></li>'
+    )

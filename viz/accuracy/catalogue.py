@@ -1,21 +1,25 @@
-"""`Catalogue`: all curves, by data set, and what of them is shown before anything is chosen."""
+"""`Catalogue`: all curves, by data set, and what of them is shown before anything is chosen.
+
+A visitor's own evaluations are data sets beside the others; nobody else sees them. Images of one name are one data set,
+so that checkpoints can be compared on them. Beside a checkpoint's curve stands the one it was delivered with, measured
+on its own images, for as long as both count accuracy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
 from tnet_core.checkpoints import CheckpointCard
-from viz.accuracy.published import DATA_SETS, published_curves
-from viz.common.curves import Curve
-from viz.common.measured import curves_of
-from viz.common.roles import ROLES
+from viz.accuracy.published import DATA_SETS, read_published_curves
+from viz.common.curves import ROLES, Curve
+from viz.common.measured import VISITOR_PREFIX, VisitorEvaluation, read_measured_curves, read_visitor_curves
 
-_MOST_LOOKS = 1000  # of the slider
-_MOST_STOPS = 60  # of the slider: what each shows is sent along
+_MAX_SLIDER_LOOKS = 1000
+_MAX_SLIDER_STOPS = 60  # what each shows is sent along
 
 
 @dataclass(frozen=True)
@@ -47,31 +51,32 @@ class DataSet:
         return tuple(role for role in ROLES if role in present)
 
     @cached_property
-    def most_looks(self) -> int:
+    def max_looks(self) -> int:
         """Where the slider ends."""
         counts = [point.locations or 0 for curve in self.curves for point in curve.points]
-        return min(_MOST_LOOKS, max(1, ceil(max(counts, default=1))))
+        return min(_MAX_SLIDER_LOOKS, max(1, ceil(max(counts, default=1))))
 
     @cached_property
-    def step(self) -> int:
-        """From one stop of the slider to the next."""
-        return next(step for step in (1, 2, 5, 10, 20) if self.most_looks / step <= _MOST_STOPS)
+    def slider_step(self) -> int:
+        """Looks from one stop of the slider to the next."""
+        return next(step for step in (1, 2, 5, 10, 20) if self.max_looks / step <= _MAX_SLIDER_STOPS)
 
     @property
-    def stops(self) -> range:
+    def slider_stops(self) -> range:
         """Every number of looks that the slider can ask for."""
-        return range(0, self.most_looks + 1, self.step)
+        return range(0, self.max_looks + 1, self.slider_step)
 
-    def defaults(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Ids of measured curves, roles, ids of published curves: the first model that looks, and what it faces."""
-        looking = next((curve.family for curve in self.measured if not curve.plain), None)
-        shown = [curve for curve in self.measured if curve.plain or curve.main or curve.family == looking]
+    def default_choice(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Return ids of measured curves, roles, ids of published curves: the first model that looks, and its rivals."""
+        looking = next((curve.family for curve in self.measured if not curve.is_plain), None)
+        shown = [curve for curve in self.measured if curve.is_plain or curve.is_default or curve.family == looking]
         roles = tuple(role for role in self.roles if role in self.first_roles)
-        return tuple(c.id for c in shown), roles, tuple(c.id for c in self.published if c.main)
+        return tuple(c.id for c in shown), roles, tuple(c.id for c in self.published if c.is_default)
 
-    def start(self) -> int:
+    @property
+    def start_looks(self) -> int:
         """Looks that the slider begins with: few enough to be on every curve, and more than none."""
-        return min(3, self.most_looks)
+        return min(3, self.max_looks)
 
 
 class Catalogue:
@@ -80,9 +85,9 @@ class Catalogue:
     def __init__(self, cards: Sequence[CheckpointCard]) -> None:
         curves: dict[str, Curve] = {}
         for about in cards:
-            for curve in curves_of(about):
+            for curve in read_measured_curves(about):
                 curves.setdefault(curve.id, curve)
-        for curve in published_curves():
+        for curve in read_published_curves():
             curves[curve.id] = curve
         groups: dict[tuple[str, bool], list[Curve]] = {}
         for curve in curves.values():
@@ -108,12 +113,44 @@ class Catalogue:
         )
         self.data_sets = tuple(found)
 
-    def extended(self, others: Sequence[DataSet]) -> Catalogue:
-        """The same with further data sets in front."""
+    def with_data_sets(self, others: Sequence[DataSet]) -> Catalogue:
+        """Return the same catalogue with further data sets in front."""
         wider = copy(self)
         wider.data_sets = (*others, *self.data_sets)
         return wider
 
     def get(self, key: object) -> DataSet:
-        """The data set with this key; for anything else the first."""
+        """Return the data set with this key; for anything else the first."""
         return next((data for data in self.data_sets if data.key == key), self.data_sets[0])
+
+
+def add_visitor_data(catalogue: Catalogue, evaluations: Sequence[VisitorEvaluation]) -> Catalogue:
+    """Return the catalogue of one visitor, whose own data sets come first."""
+    if not evaluations:
+        return catalogue
+    groups: dict[str, list[VisitorEvaluation]] = {}
+    for one in evaluations:
+        groups.setdefault(one.key, []).append(one)
+    found = [_build_visitor_data_set(key, members, catalogue) for key, members in reversed(groups.items())]
+    return catalogue.with_data_sets(found)
+
+
+def _build_visitor_data_set(key: str, members: Sequence[VisitorEvaluation], catalogue: Catalogue) -> DataSet:
+    curves: dict[str, Curve] = {}
+    for one in members:
+        for curve in [*read_visitor_curves(one), *_find_delivered_curves(one, catalogue)]:
+            curves.setdefault(curve.id, curve)
+    return DataSet(
+        key, f"{VISITOR_PREFIX}: {members[-1].name}", tuple(curves.values()), first_roles=("centre", "random", "oracle")
+    )
+
+
+def _find_delivered_curves(one: VisitorEvaluation, catalogue: Catalogue) -> list[Curve]:
+    """Return the checkpoint's curves as its author measured them, said to be of other images."""
+    family = f"measured/{one.spec}"
+    curves = [c for data in catalogue.data_sets for c in data.curves if c.family == family and not c.role]
+    return [
+        replace(curve, label=f"{curve.label}, {curve.source}", is_default=True)
+        for curve in curves
+        if not curve.agreement
+    ]

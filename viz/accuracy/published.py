@@ -1,16 +1,16 @@
-"""Curves out of the paper's tables."""
+"""Reads curves out of the paper's tables."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from tnet_core.published import AttentionRow, PaperRow, attention_rows, paper_rows, read_table, selectors
-from viz.common.curves import Curve, Point
+from viz.common.curves import Curve, CurvePoint
 
 # Table -> data set, as evaluations name it, in the order of the page.
 DATA_SETS = {"cub": "CUB-200-2011", "imagenet": "ImageNet", "fmow": "fMoW", "nabirds": "NABirds"}
 # What a visitor sees before choosing: enough to compare with, not everything there is.
-_MAIN = {
+_DEFAULTS = {
     "cub": ("TNet-B0", "EfficientNet-B0"),
     "nabirds": ("TNet-B0", "TNet-B4", "EfficientNet-B0", "EfficientNet-B4"),
     "imagenet": ("TNet", "Saccader", "DRAM", "BagNet-77"),
@@ -28,22 +28,22 @@ _ABLATIONS = {
 
 
 @cache
-def published_curves() -> tuple[Curve, ...]:
-    """Every model of every table, TNet first."""
-    found = [_curve(selector) for table in DATA_SETS for selector in selectors(table)]
-    found += [_curve(selector) for selector in selectors("ablation")]
+def read_published_curves() -> tuple[Curve, ...]:
+    """Read every model of every table, TNet first."""
+    found = [_read_curve(selector) for table in DATA_SETS for selector in selectors(table)]
+    found += [_read_curve(selector) for selector in selectors("ablation")]
     return tuple(sorted(found, key=lambda curve: curve.family != "TNet"))
 
 
-def _curve(selector: str) -> Curve:
+def _read_curve(selector: str) -> Curve:
     table, _, rest = selector.partition(":")
     if table == "ablation":
         # All of them are on ImageNet.
         label, data_set = _ABLATIONS.get(rest, rest), DATA_SETS["imagenet"]
         family = "Saccader" if rest.startswith("Saccader") else "TNet"
     else:
-        label, data_set, family = _label(rest), DATA_SETS[table], rest.partition(":")[0].partition("-B")[0]
-    points = tuple(sorted(_points(selector), key=lambda point: point.locations or 0.0))
+        label, data_set, family = _format_label(rest), DATA_SETS[table], rest.partition(":")[0].partition("-B")[0]
+    points = tuple(sorted(_read_points(selector), key=lambda point: point.locations or 0.0))
     return Curve(
         id=f"published/{selector}",
         label=label,
@@ -53,60 +53,60 @@ def _curve(selector: str) -> Curve:
         source=_PAPER,
         timed_on=_MACHINE if any(point.ms_per_image is not None for point in points) else "",
         family=family,
-        main=rest in _MAIN.get(table, ()),
+        is_default=rest in _DEFAULTS.get(table, ()),
     )
 
 
-def _label(rest: str) -> str:
+def _format_label(rest: str) -> str:
     """'TNet, 448 px' for 'TNet:448'."""
     model, *further = rest.split(":")
     words = ["box given" if text == "boxes" else f"{text} px" for text in further]
     return ", ".join([model, *words])
 
 
-def _points(selector: str) -> list[Point]:
+def _read_points(selector: str) -> list[CurvePoint]:
     rows = paper_rows(selector)
     attention = attention_rows(selector)
     if selector == "fmow:TNet:896":
-        return [_point(row, None, _coverage_3l(row)) for row in rows.values()]
-    points = [_point(row, attention.get(row.locations or 0)) for row in rows.values()]
+        return [_build_point(row, None, _read_three_level_coverage(row)) for row in rows.values()]
+    points = [_build_point(row, attention.get(row.locations or 0)) for row in rows.values()]
     if selector == "imagenet:TNet":
         # The table of precision and recall has one number of looks that the table of accuracies has not.
-        points += [_of_attention(row) for k, row in attention.items() if (k,) not in rows]
+        points += [_build_attention_point(row) for k, row in attention.items() if (k,) not in rows]
     return points
 
 
-def _point(row: PaperRow, attention: AttentionRow | None, coverage: float | None = None) -> Point:
-    return Point(
+def _build_point(row: PaperRow, attention: AttentionRow | None, coverage: float | None = None) -> CurvePoint:
+    return CurvePoint(
         locations=None if row.locations is None else float(row.locations),
         budget=row.budget,
-        top1=_share(row.top1),
-        top5=_share(row.top5),
+        top1=_to_share(row.top1),
+        top5=_to_share(row.top5),
         flops=None if row.gflops is None else round(row.gflops * 1e9),
         ms_per_image=row.ms_per_image,
         memory_gb=row.memory_gb,
-        coverage=_share(attention.coverage) if attention else coverage,
-        precision=_share(attention.precision) if attention else None,
-        recall=_share(attention.recall) if attention else None,
+        coverage=_to_share(attention.coverage) if attention else coverage,
+        precision=_to_share(attention.precision) if attention else None,
+        recall=_to_share(attention.recall) if attention else None,
     )
 
 
-def _of_attention(row: AttentionRow) -> Point:
-    return Point(
+def _build_attention_point(row: AttentionRow) -> CurvePoint:
+    return CurvePoint(
         locations=float(row.locations),
         budget=(row.locations,),
-        top1=_share(row.top1),
-        coverage=_share(row.coverage),
-        precision=_share(row.precision),
-        recall=_share(row.recall),
+        top1=_to_share(row.top1),
+        coverage=_to_share(row.coverage),
+        precision=_to_share(row.precision),
+        recall=_to_share(row.recall),
     )
 
 
-def _coverage_3l(row: PaperRow) -> float | None:
+def _read_three_level_coverage(row: PaperRow) -> float | None:
     stated = [r for r in read_table("policy") if r["dataset"] == _COVERAGE_3L and int(r["locations"]) == row.locations]
-    return _share(float(stated[0]["coverage"])) if stated else None
+    return _to_share(float(stated[0]["coverage"])) if stated else None
 
 
-def _share(percent: float | None) -> float | None:
-    """A fraction with the digits that were printed."""
+def _to_share(percent: float | None) -> float | None:
+    """Return a fraction with the digits that were printed."""
     return None if percent is None else round(percent / 100, 8)

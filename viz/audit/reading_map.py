@@ -6,7 +6,7 @@ from typing import Any
 
 from viz.audit.fields import one_line, signed_number
 from viz.audit.model import Budget, Cells, HeatMap, OfClass, Where
-from viz.common.evaluation import items, mapping, share
+from viz.common.evaluation import read_list, read_mapping, read_share
 from viz.common.names import readable
 
 _LARGEST_GRID = 32
@@ -16,29 +16,29 @@ _SCORE = 1e3  # of centre bias; towards the border it has no fixed end
 
 
 def read_heat_map(raw: dict[str, Any], trained: Budget) -> HeatMap | None:
-    found = mapping(raw, "heat_map")
+    found = read_mapping(raw, "heat_map")
     grid = found.get("grid")
     if type(grid) is not int or not 2 <= grid <= _LARGEST_GRID:
         return None
     cells, images = grid * grid, _count(found.get("images"))
     if images is None:
         return None
-    taken = _rows(items(found, "taken"), cells, images)
+    taken = _rows(read_list(found, "taken"), cells, images)
     where = Where(images, taken, _lift(found.get("probability"), cells))
     if not taken and where.lift is None:
         return None
-    entries = [_class(item, cells, trained) for item in items(found, "per_class")]
+    entries = [_class(item, cells, trained) for item in read_list(found, "per_class")]
     known = [entry for entry in entries if entry is not None]
-    bias = mapping(found, "centre_bias")
+    bias = read_mapping(found, "centre_bias")
     return HeatMap(
         grid=grid,
         where=where,
         classes=_distinct(known[:MOST_CLASSES]),
         more_classes=len(entries) - len(known[:MOST_CLASSES]),
-        centre_bias=_scores(items(bias, "after_looks")),
-        at_centre=share(bias.get("first_look_at_centre")),
-        at_favourite=share(bias.get("first_look_at_mean_favourite")),
-        entropy=share(bias.get("entropy_of_first_look")),
+        centre_bias=_scores(read_list(bias, "after_looks")),
+        at_centre=read_share(bias.get("first_look_at_centre")),
+        at_favourite=read_share(bias.get("first_look_at_mean_favourite")),
+        entropy=read_share(bias.get("entropy_of_first_look")),
     )
 
 
@@ -55,8 +55,8 @@ def _class(item: Any, cells: int, trained: Budget) -> OfClass | None:
     return OfClass(
         name=readable(one_line(name)) if isinstance(name, str) and one_line(name) else f"class {label}",
         where=Where(images, taken, _lift(entry.get("probability"), cells)),
-        top1=share(entry.get("top1")),
-        thumbnail=share(entry.get("top1_thumbnail")),
+        top1=read_share(entry.get("top1")),
+        thumbnail=read_share(entry.get("top1_thumbnail")),
         centre_bias=_score(bias),
     )
 
@@ -98,7 +98,7 @@ def _rows(rows: list[Any], cells: int, images: int) -> dict[int, Cells]:
 
 def _lift(value: Any, cells: int) -> Cells | None:
     """Probabilities over uniform."""
-    shares = [share(p) for p in value] if isinstance(value, list) and len(value) == cells else []
+    shares = [read_share(p) for p in value] if isinstance(value, list) and len(value) == cells else []
     known = [p for p in shares if p is not None]
     if len(known) != cells or not 0.9 <= sum(known) <= 1.1:
         return None

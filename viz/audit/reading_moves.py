@@ -6,14 +6,14 @@ from typing import Any
 
 from viz.audit.fields import estimate, text
 from viz.audit.model import Estimate, Moved
-from viz.common.evaluation import mapping
+from viz.common.evaluation import read_mapping
 
 _MOST = 20  # ways to move
 
 
 def read_moves(found: dict[str, Any]) -> tuple[Moved, ...]:
     """All ways together first, then each; nothing where no score is."""
-    listed = [("all of them", found), *mapping(found, "transforms").items()][: _MOST + 1]
+    listed = [("all of them", found), *read_mapping(found, "transforms").items()][: _MOST + 1]
     moves = [_moved(name, entry) for name, entry in listed]
     return tuple(move for move in moves if move is not None)
 
@@ -23,7 +23,7 @@ def _moved(name: str, entry: Any) -> Moved | None:
     score = _stated(values, "score")
     if score is None:
         return None
-    first, images = mapping(values, "first_look"), values.get("images")
+    first, images = read_mapping(values, "first_look"), values.get("images")
     whole = name == "all of them"  # its text explains the section
     return Moved(
         about=name if whole else text(values.get("about")) or text(name.replace("_", " ")),

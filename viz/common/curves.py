@@ -1,16 +1,21 @@
-"""`Curve`: accuracy and cost of one model, one point per number of looks, whatever the source."""
+"""`Curve`: accuracy and cost of one model, one point per number of looks, whatever the source.
+
+`ROLES` names what else an evaluation measured of a checkpoint: other ways to choose looks, and to stop.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from viz.common.numbers import short
+
 Interval = tuple[float, float]
-Kind = Literal["measured", "published"]
+CurveKind = Literal["measured", "published"]
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """What is known about a model at one budget; what the source does not state is None. Shares are fractions."""
 
     locations: float | None = None  # looks per image, a mean under adaptive stopping; None: a plain classifier
@@ -33,25 +38,60 @@ class Curve:
     id: str
     label: str  # as its author wrote it: to be escaped
     data_set: str
-    kind: Kind
-    points: tuple[Point, ...]  # by rising number of looks
+    kind: CurveKind
+    points: tuple[CurvePoint, ...]  # by rising number of looks
     source: str  # on what it was measured, or where it was printed
     agreement: bool = False  # counted is agreement with another prediction, not accuracy
-    role: str = ""  # empty: the model as it is; else a key of `roles.ROLES`
-    of: str = ""  # id of the curve that this one is a variant of
+    role: str = ""  # empty: the model as it is; else a key of `ROLES`
+    variant_of: str = ""  # id of the curve that this one is a variant of
     family: str = ""  # the checkpoint, or the family of published models, that it belongs to
     confidence: float | None = None  # of its intervals
-    main: bool = False  # shown before anything is chosen
+    is_default: bool = False  # shown before anything is chosen
     timed_on: str = ""  # machine of its times, as its author wrote it; empty where it has none, or does not tell
 
     @property
-    def plain(self) -> bool:
-        """A classifier that sees the whole image at once: it has no looks to count."""
+    def is_plain(self) -> bool:
+        """Whether it is a classifier that sees the whole image at once: it has no looks to count."""
         return all(point.locations is None for point in self.points)
 
-    def nearest(self, looks: float) -> Point | None:
-        """The point with this number of looks or the closest one, the smaller of two; a plain classifier has one."""
+    def find_nearest(self, looks: float) -> CurvePoint | None:
+        """Return the point with this number of looks or the closest, the smaller of two; a plain classifier has one."""
         counted = [point for point in self.points if point.locations is not None]
         if not counted:
             return self.points[0] if self.points else None
         return min(counted, key=lambda point: (abs((point.locations or 0) - looks), point.locations))
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a variant of a curve is called and drawn."""
+
+    label: str  # to tick
+    suffix: str  # behind the name of the checkpoint
+    symbol: str = ""  # small, on a thin solid line; none: the line is dotted
+    dash: str = "solid"
+
+
+# In the order of the page. The first two are adaptive stopping, the others policies of `evaluation.json`.
+ROLES = {
+    "stop-probability": Role("Adaptive stopping, by probability", "adaptive (probability)", dash="dot"),
+    "stop-margin": Role("Adaptive stopping, by margin", "adaptive (margin)", dash="dashdot"),
+    "oracle": Role("Looks chosen with hindsight (oracle)", "oracle", "triangle-up"),
+    "centre": Role("Looks from the centre outwards", "centre", "cross"),
+    "mean": Role("The same looks for every image", "same looks", "square"),
+    "random": Role("Looks at random", "random", "x"),
+    "without_context": Role("Learned looks, thumbnail left out", "no thumbnail", "diamond"),
+}
+STOPPING = {"stop-probability": "probability", "stop-margin": "margin"}  # role -> field of `stopping`
+POLICIES = tuple(role for role in ROLES if role not in STOPPING)
+
+
+def format_point_looks(point: CurvePoint) -> str:
+    """Return '3', '3 × 1 = 6', '2.3' of adaptive stopping, 'whole image'."""
+    if point.locations is None:
+        return "whole image"
+    if not point.budget:
+        return short(point.locations)
+    if len(point.budget) > 1 and any(point.budget):
+        return f"{' × '.join(str(k) for k in point.budget)} = {point.locations:.0f}"
+    return f"{point.locations:.0f}"

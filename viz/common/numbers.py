@@ -54,3 +54,34 @@ def gigaflops(flops: int) -> str:
     if 0 < flops < 1e8:
         return f"{short(flops / 1e6)} MFLOPs"
     return f"{short(flops / 1e9)} GFLOPs"
+
+
+def format_accuracy(share: float | None) -> str:
+    """Return a share as per cent with one decimal: differences between budgets are often smaller than a per cent."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def format_interval(ends: tuple[float, float] | None) -> str:
+    """Return '73.4–80.2' for an interval of shares; empty where there is none."""
+    return "" if ends is None else f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}"
+
+
+def format_share(share: float | None) -> str:
+    return "" if share is None else percent(share)
+
+
+def format_cost(flops: float | None) -> str:
+    return "" if flops is None else gigaflops(round(flops))
+
+
+def format_milliseconds(ms: float | None) -> str:
+    return "" if ms is None else f"{short(ms)} ms"
+
+
+def format_gigabytes(gigabytes: float | None) -> str:
+    return "" if gigabytes is None else f"{short(gigabytes)} GB"
+
+
+def format_look_count(looks: int) -> str:
+    """Return '1 look' or '3 looks'."""
+    return "1 look" if looks == 1 else f"{looks} looks"

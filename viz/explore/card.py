@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
+from viz.common.evaluation import is_agreement
 from viz.common.numbers import gigaflops
 
 _MOST_ROWS = 8
@@ -58,11 +59,6 @@ def _headline(about: CheckpointCard) -> str:
     split = html.escape(f"{about.evaluation.dataset}, {split}")
     what = "agrees with the whole image in" if is_agreement(about.evaluation) else "top-1"
     return f"<span>{what} {accuracy(result.top1)} with {looks(result.budget)} ({split})</span>"
-
-
-def is_agreement(evaluation: Evaluation) -> bool:
-    """Whether the labels were the backbone's own answers for whole images: then nothing is known about accuracy."""
-    return "agreement" in evaluation.raw
 
 
 def _measured(evaluation: Evaluation | None) -> str:

@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 
 from tnet_core.checkpoints.evaluation import parse_evaluation
-from viz.accuracy import Curve, Point
-from viz.accuracy.metrics import accuracy, between, cost, looks
-from viz.accuracy.own import Own, curves_of_own
+from viz.common.curves import Curve, CurvePoint, format_point_looks
+from viz.common.measured import VisitorEvaluation, read_visitor_curves
+from viz.common.numbers import format_accuracy, format_cost, format_interval
 
 _COLUMNS = {"": "Learned", "centre": "Centre", "random": "Random", "mean": "Same looks", "oracle": "Hindsight"}
 
 
-def result(own: Own, notices: Sequence[str], seconds: float) -> str:
+def result(own: VisitorEvaluation, notices: Sequence[str], seconds: float) -> str:
     """HTML: what was measured on what, what was left out, and the accuracies."""
     measured = parse_evaluation(own.content)
     classes = own.content["dataset"]["classes"]
@@ -24,7 +24,7 @@ def result(own: Own, notices: Sequence[str], seconds: float) -> str:
         f"{classes} class{'es' * (classes != 1)}, in {seconds:.0f} s; small numbers: 95 % interval over the images."
     )
     left_out = "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in notices)
-    tables = "".join(_table(group) for group in _groups(curves_of_own(own)))
+    tables = "".join(_table(group) for group in _groups(read_visitor_curves(own)))
     head = f'<h2>{html.escape(own.name)}</h2><p class="tno-note">{told}</p>'
     return f'<div class="tno-result">{head}{left_out}{tables}</div>'
 
@@ -34,7 +34,7 @@ def _groups(curves: Sequence[Curve]) -> list[dict[str, Curve]]:
     groups: dict[str, dict[str, Curve]] = {}
     for curve in curves:
         if curve.role in _COLUMNS:
-            groups.setdefault(curve.of or curve.id, {})[curve.role] = curve
+            groups.setdefault(curve.variant_of or curve.id, {})[curve.role] = curve
     return list(groups.values())
 
 
@@ -46,23 +46,23 @@ def _table(group: dict[str, Curve]) -> str:
     for point in group[""].points:
         cells = "".join(_cell(title, _same(group[role], point)) for role, title in shown.items())
         rows += (
-            f'<tr data-budget="{"x".join(map(str, point.budget))}"><th scope="row">{looks(point)}</th>{cells}'
-            f'<td data-label="Cost">{cost(point.flops)}</td></tr>'
+            f'<tr data-budget="{"x".join(map(str, point.budget))}"><th scope="row">{format_point_looks(point)}</th>'
+            f'{cells}<td data-label="Cost">{format_cost(point.flops)}</td></tr>'
         )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return f'<div class="tno-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'
 
 
-def _same(curve: Curve, point: Point) -> Point | None:
+def _same(curve: Curve, point: CurvePoint) -> CurvePoint | None:
     return next((other for other in curve.points if other.budget == point.budget), None)
 
 
-def _cell(title: str, point: Point | None) -> str:
+def _cell(title: str, point: CurvePoint | None) -> str:
     if point is None or point.top1 is None:
         return f'<td data-label="{title}">–</td>'
     return (
-        f'<td data-label="{title}" data-value="{point.top1}">{accuracy(point.top1)} '
-        f"<small>{between(point.top1_interval)}</small></td>"
+        f'<td data-label="{title}" data-value="{point.top1}">{format_accuracy(point.top1)} '
+        f"<small>{format_interval(point.top1_interval)}</small></td>"
     )
 
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viz.accuracy.catalogue import DataSet
-from viz.common.curves import Curve
-from viz.common.roles import ROLES
+from viz.common.curves import ROLES, Curve
 
-MEASURED = ("#4a86e8", "#0c8040", "#9148b8", "#c06a5c")
-TNET, EFFICIENTNET = "#c47a00", "#1a97a8"
-OTHERS = ("#c06a5c", "#7c8595", "#9148b8", "#0c8040")
+MEASURED_COLOURS = ("#4a86e8", "#0c8040", "#9148b8", "#c06a5c")
+TNET_COLOUR, EFFICIENTNET_COLOUR = "#c47a00", "#1a97a8"
+OTHER_COLOURS = ("#c06a5c", "#7c8595", "#9148b8", "#0c8040")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon")
 
 
 @dataclass(frozen=True)
-class Mark:
+class CurveStyle:
     color: str
     symbol: str
     filled: bool
@@ -30,37 +29,39 @@ class Mark:
     size: int  # of the markers in pixels; 0: none
 
 
-def marks(data: DataSet) -> dict[str, Mark]:
-    """By id, for all curves of a data set: none changes when others are chosen."""
-    found: dict[str, Mark] = {}
+def assign_styles(data: DataSet) -> dict[str, CurveStyle]:
+    """Return styles by id, for all curves of a data set: none changes when others are chosen."""
+    found: dict[str, CurveStyle] = {}
     ranks = {curve.id: rank for rank, curve in enumerate(data.measured)}
     others = list(dict.fromkeys(c.family for c in data.published if c.family not in ("TNet", "EfficientNet")))
     members: dict[str, int] = {}
     for curve in data.curves:
         if curve.role:
-            role, basis = ROLES[curve.role], found[curve.of]  # which comes before its variants
-            found[curve.id] = Mark(basis.color, role.symbol or "circle", True, 1.2, role.dash, 7 if role.symbol else 0)
+            role, basis = ROLES[curve.role], found[curve.variant_of]  # which comes before its variants
+            found[curve.id] = CurveStyle(
+                basis.color, role.symbol or "circle", True, 1.2, role.dash, 7 if role.symbol else 0
+            )
             continue
         if curve.kind == "measured":
-            again, rank = divmod(ranks[curve.id], len(MEASURED))
+            again, rank = divmod(ranks[curve.id], len(MEASURED_COLOURS))
             symbol = SYMBOLS[(rank + again) % len(SYMBOLS)]
-            found[curve.id] = Mark(MEASURED[rank], symbol, True, 2.5, "solid", 9)
+            found[curve.id] = CurveStyle(MEASURED_COLOURS[rank], symbol, True, 2.5, "solid", 9)
         else:
             number = members.get(curve.family, 0)
             members[curve.family] = number + 1
-            fixed = {"TNet": TNET, "EfficientNet": EFFICIENTNET}
-            color = fixed.get(curve.family) or OTHERS[others.index(curve.family) % len(OTHERS)]
-            symbol = SYMBOLS[_shift(curve, others, number) % len(SYMBOLS)]
-            found[curve.id] = Mark(color, symbol, False, 1.5, "6px,4px", 10)
+            fixed = {"TNet": TNET_COLOUR, "EfficientNet": EFFICIENTNET_COLOUR}
+            color = fixed.get(curve.family) or OTHER_COLOURS[others.index(curve.family) % len(OTHER_COLOURS)]
+            symbol = SYMBOLS[_find_symbol_index(curve, others, number) % len(SYMBOLS)]
+            found[curve.id] = CurveStyle(color, symbol, False, 1.5, "6px,4px", 10)
     return found
 
 
-def _shift(curve: Curve, others: list[str], number: int) -> int:
-    """Families that may share a colour begin with different symbols."""
+def _find_symbol_index(curve: Curve, others: list[str], number: int) -> int:
+    """Return the number of a symbol; families that may share a colour begin with different ones."""
     return number + (others.index(curve.family) + 1 if curve.family in others else 0)
 
 
-def tint(color: str, alpha: float) -> str:
+def make_translucent(color: str, alpha: float) -> str:
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {alpha})"
 
@@ -77,21 +78,21 @@ _SHAPES = {
 }
 
 
-def swatch(mark: Mark) -> str:
-    """The same line and marker as SVG; its meaning stands beside it as text."""
-    return f"{_SVG}{_drawing(mark)}</svg>"
+def render_swatch(mark: CurveStyle) -> str:
+    """Render the line and marker as SVG; its meaning stands beside it as text."""
+    return f"{_SVG}{_render_line_and_marker(mark)}</svg>"
 
 
-def symbol(name: str, mark: Mark) -> str:
-    """The same to be drawn once and shown often, by `reference`."""
-    return f'<symbol id="{name}" viewBox="0 0 34 14">{_drawing(mark)}</symbol>'
+def render_symbol(name: str, mark: CurveStyle) -> str:
+    """Render the same to be drawn once and shown often, by `render_symbol_use`."""
+    return f'<symbol id="{name}" viewBox="0 0 34 14">{_render_line_and_marker(mark)}</symbol>'
 
 
-def reference(name: str) -> str:
+def render_symbol_use(name: str) -> str:
     return f'{_SVG}<use href="#{name}"/></svg>'
 
 
-def _drawing(mark: Mark) -> str:
+def _render_line_and_marker(mark: CurveStyle) -> str:
     dash = "" if mark.dash == "solid" else f' stroke-dasharray="{_DASHES.get(mark.dash, mark.dash)}"'
     line = f'stroke="{mark.color}" stroke-width="{mark.width}"{dash}'
     paint = f'fill="{mark.color}"' if mark.filled else f'fill="none" stroke="{mark.color}" stroke-width="1.6"'
