@@ -22,6 +22,8 @@ from tnet_core.modeling.tnet import TNet, TrainOutput
 from tnet_core.records import Contributions, Cost, Distribution, Location, Step
 from tnet_core.trace import Trace
 
+__version__ = "0.2.0"  # the only place; CITATION.cff and CHANGELOG.md are held to it by a test
+
 __all__ = [
     "Contributions",
     "Cost",

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tnet_core import __version__
 from training.run_folder import source_commit
 
 _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
@@ -29,7 +30,7 @@ def run_information(device: torch.device, processes: int = 1, command: Sequence[
             "processes": processes,
             "threads": torch.get_num_threads(),
         },
-        "versions": {"python": platform.python_version()} | _versions(),
+        "versions": {"tnet-explorer": __version__, "python": platform.python_version()} | _versions(),
         "commit": source_commit(),
     }
     if command is not None:

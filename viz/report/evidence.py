@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from tnet_core import Trace
+from tnet_core import Trace, __version__
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
 from tnet_core.checkpoints.files import TENSOR_FILE
@@ -60,4 +60,4 @@ def _weights(trace: Trace, about: CheckpointCard) -> str:
 @cache
 def _versions() -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    return f"Python {platform.python_version()}, {packages}; trace format {VERSION}"
+    return f"TNet Explorer {__version__}, Python {platform.python_version()}, {packages}; trace format {VERSION}"
