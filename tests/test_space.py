@@ -79,6 +79,7 @@ def test_everything_its_modules_import_is_in_it_or_required_by_it(space: Path) -
             assert inside or top in sys.stdlib_module_names or given & required, f"{path}: {name}"
 
 
+@pytest.mark.slow
 def test_all_of_its_code_is_imported_without_what_it_does_not_require(space: Path) -> None:
     blocked = "import sys; sys.modules.update({name: None for name in ('accelerate', 'tensorboard')})"
     test = f"{blocked}; import app, training.evaluation.evaluate; app.demo"

@@ -12,6 +12,8 @@ import torch
 from benchmarks import alternatives, cold, curve, looks, run
 from benchmarks.rounds import in_turn, middle, ratio
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:

@@ -11,6 +11,8 @@ import tnet_core as tn
 from benchmarks import sizes
 from benchmarks.pictures import planned, written
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_measures_and_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--sides", "1024", "3072", "--kinds", "pyramid", "--checkpoints", "tnet-needles", "--repeats", "1"]

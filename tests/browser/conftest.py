@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect, sync_playwright
 
 import tnet_core as tn
+from tests.support.processes import PythonProcess
 from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
 from viz.examples import picture
 
@@ -42,10 +41,8 @@ def running(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     nowhere = "http://127.0.0.1:9"
     sealed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), nowhere)
     sealed |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost", "TNET_REGISTRY": ""}
-    with log.open("w") as output:
-        command = [sys.executable, "app.py", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-        variables = os.environ | sealed | environment
-        app = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=variables)
+    arguments = ("app.py", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu")
+    app = PythonProcess(*arguments, cwd=folder, env=os.environ | sealed | environment, output=log, errors=log)
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + START_SECONDS

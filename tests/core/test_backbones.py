@@ -14,6 +14,8 @@ from tnet_core.modeling import location_map
 from tnet_core.modeling.location_map import LocationMap, cell_geometry, choose_location_map
 from tnet_core.modeling.receptive_field import BlockMap, Field, survey
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("data", ["cub", "nabirds"])
 @pytest.mark.parametrize("size", range(5))

@@ -168,6 +168,7 @@ def test_every_command_has_help(command: list[str], capsys: Output) -> None:
     assert "usage: python -m tnet_core.checkpoints" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program(checkpoint: Path) -> None:
     command = [sys.executable, "-m", "tnet_core.checkpoints", "show", "nothing"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

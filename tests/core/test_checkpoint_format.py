@@ -173,6 +173,7 @@ def test_values_that_are_not_finite_are_refused(checkpoint: Path) -> None:
         load_folder(checkpoint)
 
 
+@pytest.mark.slow
 def test_a_small_file_cannot_ask_for_a_large_model(checkpoint: Path) -> None:
     config = json.loads((checkpoint / "config.json").read_text())
     config["model"]["backbone_scale"] = [8, 8]  # gigabytes, if it were built before it is compared

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import tnet_core as tn
 from tests.support.checkpoints import NAMES, contents, entry_fields, write_registry
 from tests.support.hub import TOKEN, LocalHub
 from tests.support.models import TINY, tiny
+from tests.support.processes import ROOT, PythonProcess
 from tnet_core.checkpoints import CheckpointNotice, card_of, load, save
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
@@ -38,14 +37,8 @@ def _flipped(data: bytes) -> bytes:
     return data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]
 
 
-def _run(code: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def _start(code: str, log: Path, **environment: str) -> PythonProcess:
+    return PythonProcess("-c", code, cwd=ROOT, env=os.environ | environment, output=log, errors=log)
 
 
 def test_a_registry_entry_is_downloaded_once(hub: LocalHub, checkpoint: Path) -> None:
@@ -122,14 +115,16 @@ def test_a_cached_commit_needs_no_network(hub: LocalHub, checkpoint: Path, monke
     assert load(f"hf:{REPO}@{commit}").class_names == NAMES
 
 
+@pytest.mark.slow
 def test_a_cached_start_works_offline_in_a_new_process(hub: LocalHub, checkpoint: Path) -> None:
     commit = hub.commit(REPO, contents(checkpoint))
     load(f"hf:{REPO}", on_notice=lambda _: None)
     code = f"import tnet_core.checkpoints as c; m = c.load('hf:{REPO}@{commit}'); print(m.class_names[0])"
     code += f"; print(c.load('hf:{REPO}', on_notice=print).source)"
-    process = _run(code, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
+    log = checkpoint.parent / "log.txt"
+    ended_with = _start(code, log, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9").wait(60)
+    output = log.read_text()
+    assert ended_with == 0, output
     assert output.splitlines()[0] == "wren"
     assert f"using commit {commit} from the cache" in output
 
@@ -253,14 +248,15 @@ def test_a_missing_bundled_folder_comes_from_the_hub(hub: LocalHub, checkpoint: 
     assert hub.requests
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_both_get_the_whole(hub: LocalHub, checkpoint: Path) -> None:
     commit = hub.commit(REPO, contents(checkpoint))
     code = f"import tnet_core.checkpoints as c; print(c.load('hf:{REPO}@{commit}').class_names[0])"
-    processes = [_run(code) for _ in range(2)]
-    for process in processes:
-        output, _ = process.communicate(timeout=90)
-        assert process.returncode == 0, output
-        assert output.splitlines()[-1] == "wren"
+    logs = [checkpoint.parent / f"log{number}.txt" for number in range(2)]
+    processes = [_start(code, log) for log in logs]
+    for process, log in zip(processes, logs, strict=True):
+        assert process.wait(90) == 0, log.read_text()
+        assert log.read_text().splitlines()[-1] == "wren"
 
 
 def test_the_registry_works_where_free_ids_are_not_allowed(hub: LocalHub, checkpoint: Path) -> None:

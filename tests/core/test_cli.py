@@ -102,6 +102,7 @@ def test_unknown_checkpoints_and_presets(photo: Path, capsys: pytest.CaptureFixt
     assert "no preset 'cub-b9'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "tnet_core", "--help"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -168,6 +168,7 @@ def test_only_small_images_in_memory_are_copied_whole(monkeypatch: pytest.Monkey
     assert not DeviceReader(Sampler(ImageSource.open(noise(30, 40)), TINY), like).resident
 
 
+@pytest.mark.slow
 def test_without_triton_everything_works_and_torch_gathers() -> None:
     script = (
         "import sys; sys.modules['triton'] = None\n"

@@ -19,6 +19,8 @@ from tnet_core.inference.graphs import graphed
 from tnet_core.modeling.config import Sampling
 from tnet_core.sampling.gather import gather_crops, reference, triton_runs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:

@@ -162,6 +162,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_within_seconds_in_little_memory(tmp_path: Path) -> None:
     """In a process of its own, so that the memory is that of these files."""
 

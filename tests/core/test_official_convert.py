@@ -289,6 +289,7 @@ def test_the_command_does_not_write_over_other_files(
     assert "is a file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tnet_core.official", str(tmp_path / "absent"), str(tmp_path / "out")]
     root = Path(__file__).parents[2]

@@ -32,6 +32,8 @@ from training.evaluation.evaluate import evaluate
 from training.evaluation.options import Options
 from viz.budgets import largest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -12,6 +12,8 @@ import pytest
 
 from tools import check_space, make_space
 
+pytestmark = pytest.mark.slow
+
 HERE = str(sys.executable)
 
 
@@ -28,6 +30,7 @@ def command(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=make_space.ROOT, capture_output=True, text=True, timeout=400, check=False)
 
 
+@pytest.mark.browser
 def test_the_app_lands_from_its_folder_alone_and_nothing_is_written_there(space: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in space.rglob("*")}
     said = command(space)

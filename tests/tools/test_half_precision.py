@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, picture, tiny
 from tools.half_precision import compare
 from training.data.sample import Sample
+
+pytestmark = pytest.mark.slow
 
 
 class Pictures:

@@ -19,6 +19,8 @@ from PIL import Image
 
 from tools import load_test
 
+pytestmark = pytest.mark.slow
+
 Look = Callable[[str], str]  # a file's name -> the name of the picture that is looked at
 
 

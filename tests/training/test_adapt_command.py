@@ -20,6 +20,8 @@ from training.adapt import __main__ as command
 from training.adapt.options import AdaptOptions
 from training.adapt.start import start
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
 BACKBONE = "test_resnet"

@@ -22,6 +22,8 @@ from training.evaluation.options import Options
 from training.policy_targets import reinforce
 from training.warmstart import even_weights
 
+pytestmark = pytest.mark.slow
+
 CONFIG = replace(TINY, positional="additive", weighting=True, num_classes=5)
 CELLS = CONFIG.cells
 OPTIONS = AdaptOptions("none", (Path("none"),), grid=3, budget=2, epochs=60)

@@ -156,6 +156,7 @@ def test_processes_that_ask_at_once_decode_every_image_once(data: DataSection, m
     assert all(np.array_equal(split[7].image, splits[0][7].image) for split in splits)
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_is_started_again(data: DataSection) -> None:
     script = f"""
         import time

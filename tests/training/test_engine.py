@@ -29,6 +29,7 @@ from training.recipes.recipe import (
 )
 from training.run_state import load_state, states
 
+pytestmark = pytest.mark.slow
 # No random crops: a few steps must be enough.
 STILL = AugmentSection(min_area=1.0, aspect=(1.0, 1.0), interpolation="bilinear", flip=False)
 
@@ -48,6 +49,20 @@ def colours(which: str) -> ImageDataset:
 
 def go(made: Recipe, out: Path, **options: object) -> Path:
     return train(made, out, quiet=True, open_data=colours, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train with the plain recipe once for all tests that only need a run that has ended."""
+    out = tmp_path_factory.mktemp("trained") / "run"
+    go(recipe(), out)
+    return out
+
+
+@pytest.fixture
+def ended_run(trained_run: Path, tmp_path: Path) -> Path:
+    """Copy the run that has ended, for a test to damage or continue."""
+    return Path(shutil.copytree(trained_run, tmp_path / "run"))
 
 
 def test_a_run_learns_and_leaves_a_checkpoint_that_loads(tmp_path: Path) -> None:
@@ -75,8 +90,8 @@ def test_records_hold_every_term_rates_and_throughput(tmp_path: Path) -> None:
     assert record["images_per_second"] > 0
 
 
-def test_the_same_recipe_gives_the_same_weights(tmp_path: Path) -> None:
-    first = tn.load(go(recipe(), tmp_path / "a")).state_dict()
+def test_the_same_recipe_gives_the_same_weights(trained_run: Path, tmp_path: Path) -> None:
+    first = tn.load(trained_run / "checkpoint").state_dict()
     second = tn.load(go(recipe(), tmp_path / "b")).state_dict()
     other = tn.load(go(recipe(seed=1), tmp_path / "c")).state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first)
@@ -85,7 +100,7 @@ def test_the_same_recipe_gives_the_same_weights(tmp_path: Path) -> None:
 
 def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: Path) -> None:
     made = recipe(
-        epochs=3,
+        epochs=2,
         ema=0.9,
         policy=PolicySection(select="gumbel"),
         model=ModelSection(config=recipe_values()["model"]["config"] | {"dropout": 0.5, "drop_path": 0.2}),
@@ -176,14 +191,14 @@ def test_a_validation_that_fails_costs_nothing_that_was_learned(tmp_path: Path) 
     assert tn.load(tmp_path / "run" / "checkpoint").class_names == CLASSES
 
 
-def test_resume_never_overwrites_a_checkpoint_of_something_else(tmp_path: Path) -> None:
-    folder = go(recipe(), tmp_path / "run")
-    before = (folder / "model.safetensors").read_bytes()
-    for state in states(tmp_path / "run"):
+def test_resume_never_overwrites_a_checkpoint_of_something_else(ended_run: Path) -> None:
+    weights = ended_run / "checkpoint" / "model.safetensors"
+    before = weights.read_bytes()
+    for state in states(ended_run):
         shutil.rmtree(state)
     with pytest.raises(TNetError, match="no state to continue from"):
-        go(recipe(seed=1), tmp_path / "run", resume=True)
-    assert (folder / "model.safetensors").read_bytes() == before
+        go(recipe(seed=1), ended_run, resume=True)
+    assert weights.read_bytes() == before
 
 
 def test_a_run_continues_only_on_its_own_data(tmp_path: Path) -> None:
@@ -198,21 +213,19 @@ def test_a_run_continues_only_on_its_own_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["[]", "{}", '{"format": 1, "step": 1}', '{"format": 1, "step": 1, "recipe": 3}'])
-def test_a_damaged_state_is_one_sentence(tmp_path: Path, damage: str) -> None:
-    go(recipe(), tmp_path / "run")
-    (states(tmp_path / "run")[0] / "state.json").write_text(damage)
+def test_a_damaged_state_is_one_sentence(ended_run: Path, damage: str) -> None:
+    (states(ended_run)[0] / "state.json").write_text(damage)
     with pytest.raises(TNetError, match=r"remove it|cannot be continued"):
-        go(recipe(), tmp_path / "run", resume=True)
+        go(recipe(), ended_run, resume=True)
 
 
-def test_a_state_that_lacks_a_tensor_is_one_sentence(tmp_path: Path) -> None:
-    go(recipe(), tmp_path / "run")
-    path = states(tmp_path / "run")[0] / "tensors.safetensors"
+def test_a_state_that_lacks_a_tensor_is_one_sentence(ended_run: Path) -> None:
+    path = states(ended_run)[0] / "tensors.safetensors"
     tensors = load_file(path)
     del tensors["model.classifier.linear.bias"]
     save_file(tensors, path)
     with pytest.raises(TNetError, match=r"damaged .*remove it"):
-        go(recipe(), tmp_path / "run", resume=True)
+        go(recipe(), ended_run, resume=True)
 
 
 def test_what_killed_runs_left_behind_is_swept_away(tmp_path: Path) -> None:
@@ -240,10 +253,9 @@ def test_throughput_does_not_count_steps_of_before_a_validation(tmp_path: Path) 
     assert all(rate <= 1 for rate in seen)  # every step asks the clock at least once
 
 
-def test_two_runs_are_never_mixed_in_one_folder(tmp_path: Path) -> None:
-    go(recipe(), tmp_path / "run")
+def test_two_runs_are_never_mixed_in_one_folder(ended_run: Path) -> None:
     with pytest.raises(TNetError, match="already holds a run"):
-        go(recipe(), tmp_path / "run")
+        go(recipe(), ended_run)
 
 
 def test_a_run_continues_only_under_its_own_recipe(tmp_path: Path) -> None:
@@ -255,12 +267,12 @@ def test_a_run_continues_only_under_its_own_recipe(tmp_path: Path) -> None:
     go(moved, tmp_path / "run", resume=True)  # where the data lies does not matter
 
 
-def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
-    folder = go(recipe(), tmp_path / "run")
-    before = (folder / "model.safetensors").read_bytes()
-    go(recipe(), tmp_path / "run", resume=True)
-    assert (folder / "model.safetensors").read_bytes() == before
-    assert len(metrics(tmp_path / "run", "validation")) == 1
+def test_resuming_a_finished_run_changes_nothing(ended_run: Path) -> None:
+    weights = ended_run / "checkpoint" / "model.safetensors"
+    before = weights.read_bytes()
+    go(recipe(), ended_run, resume=True)
+    assert weights.read_bytes() == before
+    assert len(metrics(ended_run, "validation")) == 1
 
 
 def test_a_plain_classifier_trains_too(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,14 @@ import pytest
 
 import tnet_core as tn
 from tests.support.evaluation import NAMES, PLAIN, THREE, TWO, Canvases, varied
+from tests.support.processes import run_ranks
 from tnet_core.checkpoints.evaluation import read_evaluation
 from training.evaluate import main
 from training.evaluation import compare
 from training.evaluation.evaluate import evaluate
 from training.evaluation.options import Options
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["--workers", "0", "--resamples", "100", "--draws", "2", "--budget", "3", "--device", "cpu"]
@@ -226,14 +228,9 @@ def test_two_processes_measure_what_one_does(data: Path, tmp_path: Path) -> None
     folder = tn.save(varied(THREE), tmp_path / "model")
     arguments = [str(folder), str(data / "test"), "--limit", "9", *QUICK, "--budget", "2,2", "--no-timing", "--out"]
     assert main([*arguments, str(tmp_path / "one.json")]) == 0
-    # --multi_gpu is what makes the launcher start several processes on one machine, also without GPUs
-    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    done = subprocess.run(
-        [sys.executable, "-m", *launch, "-m", "training.evaluate", *arguments, str(tmp_path / "two.json")],
-        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    command = ("-m", "training.evaluate", *arguments, str(tmp_path / "two.json"))
+    ended = run_ranks(*command, cwd=ROOT, env=os.environ, folder=tmp_path, timeout=300)
+    assert [rank.returncode for rank in ended] == [0, 0], ended
     one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
     assert two["run"]["machine"]["processes"] == 2 and one["run"]["machine"]["processes"] == 1
 

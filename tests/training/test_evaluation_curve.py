@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +15,12 @@ from accelerate import Accelerator
 import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tests.support.models import BackboneCalls
+from tests.support.processes import run_ranks
 from training.data.sample import Sample
 from training.evaluation.curve import validation_curve
 from training.evaluation.stream import spread
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
@@ -83,25 +83,11 @@ def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
     assert str(caught.value) == "'x.jpg' is damaged."
 
 
-def test_an_unreadable_image_of_one_process_ends_all_of_them() -> None:
-    with socket.create_server(("localhost", 0)) as server:
-        port = str(server.getsockname()[1])
+def test_an_unreadable_image_of_one_process_ends_all_of_them(tmp_path: Path) -> None:
     code = "from tests.training.test_evaluation_curve import one_of_two; one_of_two()"
-    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-    both |= {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.PIPE, env=os.environ | both | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    try:
-        said = [process.communicate(timeout=120) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-    assert [out.strip() for out, _ in said] == ["0 of 2: 'x.jpg' is damaged.", "1 of 2: 'x.jpg' is damaged."], said
+    ended = run_ranks("-c", code, cwd=Path(__file__).parents[2], env=os.environ, folder=tmp_path, timeout=120)
+    said = [rank.stdout.strip() for rank in ended]
+    assert said == ["0 of 2: 'x.jpg' is damaged.", "1 of 2: 'x.jpg' is damaged."], ended
 
 
 class OneBroken(Canvases):

@@ -20,6 +20,8 @@ from training.evaluation.evaluate import evaluate
 from training.evaluation.options import Options
 from training.evaluation.table import table
 
+pytestmark = pytest.mark.slow
+
 
 def measured(model: tn.TNet, count: int = 12, **changes: Any) -> dict[str, Any]:
     options: dict[str, Any] = {

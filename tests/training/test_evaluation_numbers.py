@@ -21,6 +21,8 @@ from training.evaluation.per_image import pack, paired, unpack
 from training.evaluation.report import calibration_error
 from training.evaluation.stopping import stopped_at
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:

@@ -21,6 +21,8 @@ from training.evaluation.oracle import Oracle
 from training.evaluation.rankers import random
 from training.evaluation.tree import Tree
 
+pytestmark = pytest.mark.slow
+
 
 def images_of(config: tn.TNetConfig) -> Canvases:
     return Canvases(8 if config is THREE else 28)  # 91 looks each

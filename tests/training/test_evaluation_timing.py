@@ -11,6 +11,8 @@ from training.evaluation.evaluate import evaluate
 from training.evaluation.options import Options
 from training.evaluation.timing import affordable, time_budgets
 
+pytestmark = pytest.mark.slow
+
 BUDGETS = [(k,) for k in range(10)]
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import BatchSamplerShard
 
+from tests.support.processes import run_python
 from tests.support.training import ROOT, Colours, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import Sample
@@ -98,7 +99,8 @@ def test_images_are_in_the_range_of_the_model() -> None:
     assert np.issubdtype(labels.numpy().dtype, np.integer)
 
 
-def test_workers_start_after_opencv_has_used_threads() -> None:
+@pytest.mark.slow
+def test_workers_start_after_opencv_has_used_threads(tmp_path: Path) -> None:
     """A forked process cannot end OpenCV's threads, so one that tries would wait for ever."""
     program = (
         "import cv2, numpy as np; cv2.setNumThreads(2)\n"
@@ -108,5 +110,5 @@ def test_workers_start_after_opencv_has_used_threads() -> None:
         "loader = training_loader(recipe(data=DataSection(workers=1)), Colours(), 0, 2)\n"
         "print(sum(len(unpack(batch)[1]) for batch in loader))"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = run_python("-c", program, cwd=ROOT, env=os.environ, folder=tmp_path, timeout=120)
     assert done.stdout.strip() == "28", done.stderr

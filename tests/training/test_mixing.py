@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 import tnet_core as tn
@@ -9,6 +10,8 @@ from training.learner import Learner
 from training.mixing import mixed
 from training.objective import learning_rule
 from training.recipes.reading import read_recipe
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_blend_and_its_shares_are_mixed_alike() -> None:

@@ -43,6 +43,7 @@ def test_order_of_access_does_not_matter() -> None:
     assert all(np.array_equal(a, b) for a, b in zip(ahead, reversed(back), strict=True))
 
 
+@pytest.mark.slow
 def test_another_process_draws_the_same_bytes() -> None:
     here = _digest(NeedlesDataset(SMALL, "validation", 3))
     program = (

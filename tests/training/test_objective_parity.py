@@ -12,6 +12,8 @@ from tests.support.parity_case import CASES, Case
 from training.objective import l2_parameters, learning_rule
 from training.recipes.recipe import LossSection
 
+pytestmark = pytest.mark.slow
+
 
 def loss_section(case: Case) -> LossSection:
     weights = case.manifest["train"]

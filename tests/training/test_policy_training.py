@@ -27,6 +27,8 @@ from training.recipes.recipe import (
     Recipe,
 )
 
+pytestmark = pytest.mark.slow
+
 CONFIG = replace(TINY, num_classes=3, weighting=False)
 CORNERS = [0, 2, 6, 8]  # cells where the patch may lie; none overlaps another
 OPTIONS = BankSection(views=1, looks=2)

@@ -25,9 +25,22 @@ SMALL = [
 ]
 RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
 POLICIES = [name for name in recipe_names() if name not in RECIPES]
+# Steps that repeat what others check: a larger backbone or side, a longer run, or other classes with CUB's settings.
+SAME_BUT_LARGER = ("-b1", "-b2", "-b3", "-b4", "-448", "-896", "-longer")
+SAME_BUT_OTHER_CLASSES = ("nabirds-", "lite0-pets")
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", RECIPES)
+def by_cost(names: list[str]) -> list[object]:
+    """Return the names for `parametrize`, repetitions marked as long."""
+    return [pytest.param(name, marks=pytest.mark.long) if repeats(name) else name for name in names]
+
+
+def repeats(name: str) -> bool:
+    return name.endswith(SAME_BUT_LARGER) or name.startswith(SAME_BUT_OTHER_CLASSES)
+
+
+@pytest.mark.parametrize("name", by_cost(RECIPES))
 def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     recipe = read_recipe(name, [*SMALL, "epochs=1", "init.checkpoint=null"])
     names = [f"class {number}" for number in range(recipe.config.num_classes)]
@@ -47,7 +60,7 @@ def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     assert tn.load(folder).config == recipe.config
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", by_cost(POLICIES))
 def test_a_policy_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     config = read_recipe(name).config
     names = [f"class {number}" for number in range(config.num_classes)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,9 +12,12 @@ import pytest
 import torch
 
 import tnet_core as tn
+from tests.support.processes import PythonProcess, run_python, run_ranks
 from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
 from training.run_state import states
+from training.train import main
 
+pytestmark = pytest.mark.slow
 # Despite its name, this flag is what makes the launcher start several processes, also without a GPU.
 TWO = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
 
@@ -27,15 +28,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data: Path, tmp_path: Path) -> None:
-    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=10, save_minutes=0.0, ema=0.95)
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=5, save_minutes=0.0, ema=0.95)
     arguments = ["training.train", str(recipe), f"data.root={data}", "data.workers=1"]
-    assert run_module(*arguments, "--out", str(tmp_path / "whole")).returncode == 0
+    assert main([*arguments[1:], "--out", str(tmp_path / "whole")]) == 0
 
     chance = random.Random(0)
     kills = 0
-    for _ in range(3):
-        command = [sys.executable, "-m", *arguments, "--out", str(tmp_path / "cut"), "--resume"]
-        process = subprocess.Popen(command, cwd=ROOT, env=quiet_environment(), stderr=subprocess.DEVNULL)
+    for _ in range(2):
+        process = PythonProcess(
+            "-m", *arguments, "--out", str(tmp_path / "cut"), "--resume", cwd=ROOT, env=quiet_environment(),
+            output=tmp_path / "cut.out", errors=tmp_path / "cut.err",
+        )  # fmt: skip
         before = [path.name for path in states(tmp_path / "cut")]
         deadline = time.monotonic() + 120
         while [p.name for p in states(tmp_path / "cut")] == before and process.poll() is None:
@@ -47,8 +50,7 @@ def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data:
             kills += 1
         process.wait()
     assert kills >= 1
-    done = run_module(*arguments, "--out", str(tmp_path / "cut"), "--resume")
-    assert done.returncode == 0, done.stderr
+    assert main([*arguments[1:], "--out", str(tmp_path / "cut"), "--resume"]) == 0
 
     whole, cut = metrics(tmp_path / "whole"), metrics(tmp_path / "cut")
     assert [record["step"] for record in cut] == [record["step"] for record in whole]
@@ -60,7 +62,7 @@ def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data:
 def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_path: Path) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=3, freeze={"batch_norm": True})
     arguments = ["training.train", str(recipe), f"data.root={data}", "--out"]
-    assert run_module(*arguments, str(tmp_path / "one")).returncode == 0
+    assert main([*arguments[1:], str(tmp_path / "one")]) == 0
     done = run_module(*arguments, str(tmp_path / "two"), launch=TWO)
     assert done.returncode == 0, done.stderr
     assert [tn.load(tmp_path / run / "checkpoint").card.provenance["processes"] for run in ("one", "two")] == [1, 2]
@@ -72,8 +74,9 @@ def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_pat
 
 def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_process(data: Path, tmp_path: Path) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2, ema=0.9, loss={"contrastive": 1.0}, accumulate=1)
-    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"), launch=TWO)
-    assert done.returncode == 0, done.stderr
+    arguments = ("-m", "training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"))
+    ended = run_ranks(*arguments, cwd=ROOT, env=quiet_environment(), folder=tmp_path, timeout=240)
+    assert [rank.returncode for rank in ended] == [0, 0], ended
     model = tn.load(tmp_path / "run" / "checkpoint")
     assert model.class_names[0] == "amber"
     assert model.card.provenance["processes"] == 2
@@ -83,11 +86,11 @@ def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_proce
 @pytest.mark.parametrize("launch", [(), tuple(TWO)])
 def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Path, launch: tuple[str, ...]) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2000)
-    head = [sys.executable, *(["-m", "accelerate.commands.launch", *launch] if launch else [])]
-    command = [*head, "-m", "training.train", str(recipe), f"data.root={data}", "data.workers=1"]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "run")], cwd=ROOT, env=quiet_environment(), start_new_session=True,
-        stderr=subprocess.PIPE, text=True,
+    head = ("-m", "accelerate.commands.launch", *launch) if launch else ()
+    process = PythonProcess(
+        *head, "-m", "training.train", str(recipe), f"data.root={data}", "data.workers=1",
+        "--out", str(tmp_path / "run"), cwd=ROOT, env=quiet_environment(), new_session=True,
+        output=tmp_path / "out.txt", errors=tmp_path / "errors.txt",
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not (tmp_path / "run" / "metrics.jsonl").exists():
@@ -95,17 +98,19 @@ def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Pa
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGTERM)
-    _, said = process.communicate(timeout=120)
+    process.wait(timeout=120)
     assert len(states(tmp_path / "run")) == 1
     assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
     if not launch:  # the launcher has words of its own
-        assert process.returncode == 0
-        assert "Traceback" not in said
+        assert process.poll() == 0
+        assert "Traceback" not in (tmp_path / "errors.txt").read_text()
 
 
 def test_bfloat16_trains(data: Path, tmp_path: Path) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", precision="bf16", loss={"contrastive": 1.0})
-    done = run_module("training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"))
+    arguments = ("-m", "training.train", str(recipe), f"data.root={data}", "--out", str(tmp_path / "run"))
+    # Accelerate keeps one precision per process.
+    done = run_python(*arguments, cwd=ROOT, env=quiet_environment(), folder=tmp_path, timeout=240)
     assert done.returncode == 0, done.stderr
     assert 0 < metrics(tmp_path / "run")[-1]["loss"] < 100
     kinds = {value.dtype for value in tn.load(tmp_path / "run" / "checkpoint").state_dict().values()}
@@ -114,8 +119,7 @@ def test_bfloat16_trains(data: Path, tmp_path: Path) -> None:
 
 def test_options_and_changes_may_be_mixed(data: Path, tmp_path: Path) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
-    done = run_module("training.train", str(recipe), "--out", str(tmp_path / "run"), f"data.root={data}", "epochs=0.5")
-    assert done.returncode == 0, done.stderr
+    assert main([str(recipe), "--out", str(tmp_path / "run"), f"data.root={data}", "epochs=0.5"]) == 0
     assert metrics(tmp_path / "run")[-1]["step"] == 2
 
 
@@ -133,30 +137,30 @@ def test_options_and_changes_may_be_mixed(data: Path, tmp_path: Path) -> None:
         (["{recipe}", "data.root={data}", "policy.target=ranking"], "init"),
     ],
 )
-def test_bad_input_is_one_sentence(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_bad_input_is_one_sentence(
+    data: Path, tmp_path: Path, arguments: list[str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
     given = [text.format(recipe=recipe, data=data) for text in arguments]
-    done = run_module("training.train", *given, "--out", str(tmp_path / "run"))
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert main([*given, "--out", str(tmp_path / "run")]) == 1
+    shown = capfd.readouterr().err
+    assert said in shown
+    assert len(shown.strip().splitlines()) == 1, shown
     assert not (tmp_path / "run").exists()
 
 
-def test_an_unreadable_image_ends_the_run_with_its_name(tmp_path: Path) -> None:
+def test_an_unreadable_image_ends_the_run_with_its_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = write_folders(tmp_path / "data", per_class=2)
     (root / "train" / "amber" / "000.png").write_bytes(b"no picture")
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
-    done = run_module(
-        "training.train", str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r")
-    )
-    assert done.returncode == 1
-    assert "000.png" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert main([str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r")]) == 1
+    shown = capfd.readouterr().err
+    assert "000.png" in shown
+    assert "Traceback" not in shown
 
 
-def test_recipes_are_listed() -> None:
-    done = run_module("training.train", "--list")
-    assert done.returncode == 0
-    assert "cub-b0" in done.stdout
-    assert "needles-tiny" in done.stdout
+def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "cub-b0" in shown
+    assert "needles-tiny" in shown

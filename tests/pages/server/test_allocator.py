@@ -34,6 +34,7 @@ print(full - kept, kept - shares(os.getpid()).own)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library keeps no such pools")
 def test_freed_memory_is_given_back() -> None:
     root = Path(__file__).parents[3]

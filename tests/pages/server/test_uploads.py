@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from pages.server.uploads import sweep, upload_folder
 
 
@@ -51,6 +53,7 @@ def test_files_are_removed_while_the_folder_is_in_use() -> None:
         assert not any(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_process_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
     program = (
         "import time\nfrom pages.server.uploads import upload_folder\n"
