@@ -65,7 +65,10 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
         sampling: str | None = None,
         levels: str | None = None,
     ) -> dict[str, Any]:
-        """Exact signed share of every look in the logit of a class (the predicted one), or in its lead over another."""
+        """Exact signed share of every look in the logit of a class (the predicted one), or in its lead over another.
+
+        `without` says what would be left of that class without the look: a share is not an effect.
+        """
         trace = looks(image, checkpoint, budget, sampling, levels)
         target = trace.prediction if cls is None else answers.class_of(trace, cls)
         return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))

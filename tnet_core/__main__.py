@@ -1,4 +1,4 @@
-"""Command line: traverse an image and print what every look was worth, or check a trace again.
+"""Command line: traverse an image and print every look and its share of the decision, or check a trace again.
 
 python -m tnet_core IMAGE --checkpoint ID|FOLDER|hf:owner/name[@revision] --budget 5
 python -m tnet_core replay TRACE --image FILE [--checkpoint … | --preset …]
@@ -75,7 +75,7 @@ def _replay(options: argparse.Namespace) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tnet_core",
-        description="Traverse an image and print what every look was worth.",
+        description="Traverse an image and print every look and its share of the decision.",
         epilog="python -m tnet_core replay TRACE --image FILE checks a trace again.",
     )
     parser.add_argument("image", help="an image file")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tnet_core import Trace
+from tnet_core.explain import leave_one_out
 from viz.budgets import distinct
 from viz.common.names import labelled
 
@@ -54,12 +55,21 @@ def budget_curve(trace: Trace) -> list[dict[str, Any]]:
 
 
 def contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str, Any]:
-    """Exact signed shares of a logit, or of the lead of one class over another; with the bias they add up to it."""
+    """Exact signed shares of a logit, or of the lead of one class over another; with the bias they add up to it.
+
+    `without` is the class's probability and its logit (or its leads) from the rest, without that look; None where
+    nothing would remain. The rest is weighed anew, so a share is not what a look changed: signs may differ.
+    """
     found, weights = trace.contributions(cls, versus), trace.weights()
+    probabilities = leave_one_out(trace, cls, versus, measure="probability").without
+    logits = leave_one_out(trace, cls, versus).without
     shares = [
         {"look": look, "box": None if look is None else list(trace.locations[look].box)}
         | {"weight": float(weight), "share": float(value)}
-        for look, weight, value in zip(found.looks, weights, found.values, strict=True)
+        | {"without": None if probability is None else {"probability": probability, "logit": logit}}
+        for look, weight, value, probability, logit in zip(
+            found.looks, weights, found.values, probabilities, logits, strict=True
+        )
     ]
     return {
         "class": trace.class_name(cls),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import Page, expect
 
 import tnet_core as tn
+from tnet_core import explain
 from viz.common.names import class_name
 from viz.common.numbers import fixed, gigaflops, percent, short, signed
 from viz.common.selection import labels
@@ -43,7 +45,7 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     np.testing.assert_allclose(shown_logits, logits[order], **close)
     probabilities = trace.probabilities(subset=looks)
     assert page.locator(".tn-classes b").all_text_contents() == [percent(float(probabilities[c])) for c in order]
-    # what each look was worth
+    # how the score adds up
     target = int(order[0]) if cls is None else cls
     shares, weights = trace.contributions(target, versus, subset=looks), trace.weights(subset=looks)
     np.testing.assert_allclose(attributes(page, "tbody [data-value]", "data-value"), shares.values, **close)
@@ -53,6 +55,7 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     assert page.locator("tbody [data-value]").all_text_contents() == [signed(float(v)) for v in shares.values]
     assert page.locator("tbody [data-weight]").all_text_contents() == [short(float(w)) for w in weights]
     expect(page.locator("[data-total] b")).to_have_text(fixed(shares.total))
+    assert_left_out(page, trace, looks, target, versus)
     # where
     drawn = sorted(looks)  # boxes lie in the order of the trace
     np.testing.assert_allclose(boxes(page), [trace.locations[p].box for p in drawn] or np.zeros((0, 4)), atol=0.004)
@@ -74,6 +77,32 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     cost = page.locator(".tn-cost b").all_text_contents()
     covered = trace.coverage(subset=looks)
     assert cost[:3] == [str(len(looks)), gigaflops(trace.cost(subset=looks).flops), percent(covered.get(2, 0.0))]
+
+
+def assert_left_out(page: Page, trace: tn.Trace, looks: Sequence[int], cls: int, versus: int | None) -> None:
+    """The column `without it` is what `explain` computes; one sentence names the look that contradicts its share."""
+    measure = page.locator("[data-measure]").input_value()
+    assert measure in ("probability", "logit")
+    asked: dict[str, Any] = {"measure": measure, "subset": looks}
+    left = explain.leave_one_out(trace, cls, versus, **asked)
+    cells = page.locator(".tn-ledger tbody .tn-without")
+    if not looks:
+        assert cells.all_text_contents() == ["\N{EN DASH}"]  # nothing would remain
+    else:
+        shown = attributes(page, ".tn-ledger tbody [data-without]", "data-without")
+        np.testing.assert_allclose(shown, np.array(left.without, dtype=float), rtol=1e-4, atol=2e-4)
+    found = explain.sign_disagreements(trace, cls, versus, **asked)
+    marked = page.locator(".tn-ledger tbody tr:has(.tn-contrary) th").all_text_contents()
+    clear = [one for one in found if min(abs(one.effect), abs(one.contribution)) > 1e-5]  # beyond rounding
+    called = labels(trace)
+    names = ["context" if one.look is None else f"look {called[one.look]}" for one in clear]
+    assert set(names) <= set(marked) and len(marked) <= len(found)
+    sentence = page.locator(".tn-disagree")
+    assert sentence.is_hidden() is (not marked)
+    if clear:
+        text = (sentence.text_content() or "").lower()
+        assert f"{names[0]} has a share of {signed(clear[0].contribution)}, yet it " in text
+        assert ("lowered" if clear[0].contribution > 0 else "raised") in text
 
 
 def titles(page: Page, selector: str) -> list[str]:

@@ -195,6 +195,8 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
         ("share", found.contributions.values),
         ("weight", found.weights),
         ("shapley", found.shapley),
+        ("without", found.left_out_probability.without),
+        ("without-logit", found.left_out.without),
         ("sufficiency", found.sufficiency[1:]),
         ("sufficiency-alone", found.sufficiency_alone[1:]),
         ("necessity", found.necessity[1:]),
@@ -210,6 +212,7 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
     beaten = page.locator("#audit-report [data-beaten]").all_text_contents()
     assert beaten == [f"{round(100 * s)} of 100" for s in (found.beaten_by_insertion, found.beaten_by_deletion)]
     assert attributes(page, "#audit-report [data-violations]", "data-violations") == [len(found.violations)]
+    assert attributes(page, "#audit-report [data-disagreements]", "data-disagreements") == [len(found.disagreements)]
 
 
 def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(

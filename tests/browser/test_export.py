@@ -80,6 +80,7 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
     order = np.argsort(-logits, kind="stable")[:5]
     shares, weights = hostile.contributions(int(order[0]), subset=looks), hostile.weights(subset=looks)
     probabilities = hostile.probabilities(subset=looks)
+    left = tn.explain.leave_one_out(hostile, int(order[0]), subset=looks, measure="probability")
     expected = {
         "picture": ["1", "2", "1.1", "2.2", "128 × 128 px"],
         "decision": ["DECISION", *(percent(float(probabilities[c])) for c in order), "From the thumbnail and 6 looks"],
@@ -87,6 +88,8 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
             *(signed(float(v)) for v in shares.values),
             *(short(float(w)) for w in weights),
             fixed(shares.total),
+            "without it",
+            *(percent(value) for value in left.without if value is not None),
         ],
         "looks": ["LOOKS", "context", "look 2.2", *(signed(float(v)) for v in shares.values)],
         "levels": ["level 1: the thumbnail", "level 2: inside look 2", "1.1"],
@@ -159,6 +162,13 @@ def test_the_ledger_as_a_table_has_every_digit_and_no_formula(alone: Page, hosti
         [float(r["contribution"]) for r in rows], [*shares.values, shares.bias, shares.total], **close
     )
     np.testing.assert_allclose([float(r["weight"]) for r in rows[:-2]], hostile.weights(subset=looks), **close)
+    for measure in ("probability", "logit"):
+        left = tn.explain.leave_one_out(hostile, 1, 2, measure=measure, subset=looks)
+        shown = [float(r[f"{measure}_without"]) for r in rows[:-2]]
+        np.testing.assert_allclose(shown, np.array(left.without, dtype=float), **close)
+    chances = hostile.probabilities(subset=looks)
+    assert float(rows[-1]["probability"]) == pytest.approx(chances[1] - chances[2], abs=1e-6)
+    assert [row["probability"] for row in rows[:-1]] == [""] * (len(rows) - 1)
     for column, cls in (("projection", 1), ("projection_against", 2)):
         expected = [*hostile.projections[[0, *(p + 1 for p in looks)], cls], hostile.bias[cls]]
         np.testing.assert_allclose([float(r[column]) for r in rows[:-1]], expected, rtol=1e-15)
@@ -195,6 +205,7 @@ def test_the_report_opens_alone_as_the_page_stood(
 ) -> None:
     alone.select_option(".tn-threshold select", "0.3")
     alone.uncheck(".tn-spot input")
+    alone.select_option("[data-measure]", "logit")
     alone.focus("[data-choose=cls]")
     alone.select_option("[data-choose=cls]", "0")
     alone.focus(".tn-budgets input >> nth=0")
@@ -219,6 +230,7 @@ def test_the_report_opens_alone_as_the_page_stood(
         expect(facts).to_contain_text(fact)
     expect(page.locator(".tn-threshold select")).to_have_value("0.3")
     expect(page.locator(".tn-spot input")).not_to_be_checked()
+    expect(page.locator("[data-measure]")).to_have_value("logit")
     expect(page.locator("[data-asks]:visible")).to_have_count(0)
     # it plays
     page.keyboard.press("3")
@@ -227,6 +239,8 @@ def test_the_report_opens_alone_as_the_page_stood(
     page.focus(".tn-budgets input >> nth=1")
     page.keyboard.press("Home")
     rival = next(int(c) for c in np.argsort(-hostile.logits(budget=(3, 0)), kind="stable") if c != 0)
+    assert_shows(page, hostile, (3, 0), cls=0, versus=rival)
+    page.select_option("[data-measure]", "probability")
     assert_shows(page, hostile, (3, 0), cls=0, versus=rival)
     # what it cannot know it says, and nothing changes
     page.click(f".tn-tint [data-cell='{hostile.locations[0].index}']")

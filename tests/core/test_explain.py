@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -99,6 +100,45 @@ def test_leaving_one_out_equals_asking_for_the_rest(config: tn.TNetConfig, conte
         assert result.context == pytest.approx(value(everything) - worth(trace, False)(everything), abs=1e-5)
     else:
         assert result.context is None
+
+
+@pytest.mark.parametrize("measure", ["logit", "probability"])
+def test_what_remains_without_each_look_can_be_asked_of_any_set(measure: Literal["logit", "probability"]) -> None:
+    trace = trace_of(TINY_3L)
+    for chosen in ((2, 0), (0,), (1, 0, 3)):
+        result = explain.leave_one_out(trace, 1, subset=chosen, measure=measure)
+
+        def value(rest: list[int], context: bool = True) -> float:
+            ask = trace.logits if measure == "logit" else trace.probabilities
+            return float(ask(subset=rest, context=context)[1])
+
+        rests = [[p for p in chosen if p != look] for look in chosen]  # looks inside the one that goes stay
+        expected = [value(list(chosen), context=False), *map(value, rests)]
+        assert result.without == pytest.approx(expected, abs=1e-5)
+    assert explain.leave_one_out(trace, 1, k=0).without == [None]  # nothing would remain
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("measure", ["logit", "probability"])
+def test_disagreeing_signs_are_found(config: tn.TNetConfig, measure: Literal["logit", "probability"]) -> None:
+    met = 0
+    for seed in range(4):
+        trace = tn.traverse(tiny(config), picture(seed=seed), budget=(2, 1) if config.levels == 3 else (4,))
+        for cls, versus, context in itertools.product((0, 1), (None, 2), (True, False)):
+            shares = trace.contributions(cls, versus, context=context)
+            left = explain.leave_one_out(trace, cls, versus, measure=measure, context=context)
+            effects = {None: left.context, **dict(enumerate(left.looks))}
+            expected = {
+                look: (value, effects[look])
+                for look, value in zip(shares.looks, shares.values, strict=True)
+                if value * effects[look] < 0
+            }
+            found = explain.sign_disagreements(trace, cls, versus, measure=measure, context=context)
+            assert {one.look: (one.contribution, one.effect) for one in found} == expected
+            sizes = [abs(one.effect) for one in found]
+            assert sizes == sorted(sizes, reverse=True)
+            met += len(found)
+    assert met > 0
 
 
 def test_probabilities_can_be_asked_for_instead_of_logits() -> None:

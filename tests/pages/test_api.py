@@ -103,6 +103,11 @@ def test_contributions_are_exact_shares(client: Client, place: Path, birds: tn.T
         assert answer["shares"][2]["box"] == pytest.approx(expected.locations[1].box)
         assert sum(share["share"] for share in answer["shares"]) + answer["bias"] == pytest.approx(answer["total"])
         assert answer["total"] == pytest.approx(shares.total, abs=1e-5)
+        for measure in ("probability", "logit"):
+            left = tn.explain.leave_one_out(expected, target, None if versus is None else 0, measure=measure)
+            assert [share["without"][measure] for share in answer["shares"]] == pytest.approx(left.without, abs=1e-5)
+    nothing = client.predict(image, None, None, None, 0, api_name="/contributions")
+    assert [share["without"] for share in nothing["shares"]] == [None]  # nothing would remain
 
 
 def test_a_cancelled_evaluation_ends_and_the_next_one_runs(

@@ -50,6 +50,11 @@ def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
         ]
         assert numbers(shown, "violations") == [len(found.violations)]
         assert shown.count("heavy, but against") == len(found.violations)
+        left = found.left_out_probability.without
+        np.testing.assert_allclose(numbers(shown, "without"), left, **close)
+        np.testing.assert_allclose(numbers(shown, "without-logit"), found.left_out.without, **close)
+        assert numbers(shown, "disagreements") == [len(found.disagreements)]
+        assert all(f"{percent(value)}</b> <small>logit " in shown for value in left if value is not None)
         # … as they are written
         assert all(f"<b>{signed(float(value))}</b>" in shown for value in found.contributions.values)
         assert all(f">{short(float(weight))}</td>" in shown for weight in found.weights)
@@ -57,6 +62,26 @@ def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
         predicted = kept.prediction
         assert ("which it predicts" in shown) is (cls == predicted)
         assert ("this is the picture's label" in shown) is (cls == 2)
+
+
+def test_contributions_that_are_not_effects_are_named_with_their_numbers(trace: tn.Trace) -> None:
+    met = set()
+    for cls in range(7):
+        kept = trace.only(range(6))
+        found = explain.faithfulness(kept, cls)
+        shown = report(found, kept, SUBJECT)
+        sentence = (re.findall(r"data-disagreements=[^>]*>([^<]*)<", shown) or [""])[0]
+        disagreeing = {one.look for one in explain.sign_disagreements(kept, cls)}
+        for look, share in zip(found.contributions.looks, found.contributions.values, strict=True):
+            fair = None if look is None else float(found.shapley[look])
+            named = look in disagreeing or bool(fair is not None and fair * share < 0)
+            numbers_of = f"{'the context' if look is None else f'look {look + 1}'} contributes {signed(float(share))}, "
+            assert (numbers_of in sentence) is named
+            assert named is (look in found.disagreements)
+            met.add(named)
+        assert shown.count("≠") == len(disagreeing)
+        assert ("agree in sign: what adds" in sentence) is (not found.disagreements)
+    assert met == {True, False}
 
 
 def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:

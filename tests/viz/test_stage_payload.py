@@ -56,6 +56,17 @@ def test_every_budget_and_every_step_to_it_can_be_shown(trace: tn.Trace, sent: d
     assert len(known) == len(shown_sets(trace)) == len(set(shown_sets(trace)))
 
 
+def test_what_is_left_without_any_look_can_be_shown_at_every_step(trace: tn.Trace, sent: dict[str, Any]) -> None:
+    values, at = floats(sent["weights"]["without"]), 0
+    for looks in map(tuple, sent["weights"]["sets"]):
+        for left in (None, *looks) if looks else ():
+            rest = [look for look in looks if look != left]
+            expected = trace.weights(subset=rest, context=left is not None)
+            np.testing.assert_allclose(values[at : at + len(looks)], expected, rtol=1e-4)
+            at += len(looks)
+    assert at == len(values) > len(trace.locations)
+
+
 def test_decisions_follow_from_what_is_sent(trace: tn.Trace, sent: dict[str, Any]) -> None:
     rows = floats(sent["projections"]).reshape(len(trace.locations) + 1, -1)
     looks = trace.select(budget=[1] * len(trace.budget))

@@ -13,7 +13,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """What one place was worth in both; None where it was not looked at, which counts as zero."""
+    """The share of one place in both; None where it was not looked at, which counts as zero."""
 
     path: Path | None  # cells from the thumbnail down; None for the context
     a: int | None  # position in a's looks

@@ -9,13 +9,14 @@ from tnet_core.explain.curves import deletion, insertion
 from tnet_core.explain.faithfulness import Course, Faithfulness, area, faithfulness
 from tnet_core.explain.orders import greedy_deletion, greedy_insertion, random_orders
 from tnet_core.explain.shapley import interactions, shapley_values
-from tnet_core.explain.signs import SignViolation, sign_violations
+from tnet_core.explain.signs import SignDisagreement, SignViolation, sign_disagreements, sign_violations
 from tnet_core.explain.stopping import Stop, adaptive_stop
 
 __all__ = [
     "Course",
     "Faithfulness",
     "LeaveOneOut",
+    "SignDisagreement",
     "SignViolation",
     "Stop",
     "adaptive_stop",
@@ -30,6 +31,7 @@ __all__ = [
     "necessity",
     "random_orders",
     "shapley_values",
+    "sign_disagreements",
     "sign_violations",
     "sufficiency",
 ]

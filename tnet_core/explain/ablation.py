@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,11 @@ class LeaveOneOut:
     context: float | None  # loss without the thumbnail; None where it was not used or nothing would remain
     looks: np.ndarray  # (K,) loss without each look
 
+    @property
+    def without(self) -> list[float | None]:
+        """The value that remains without the context, then without each look; None as in `context`."""
+        return [None if self.context is None else self.full - self.context, *(self.full - self.looks).tolist()]
+
 
 def leave_one_out(
     trace: Trace,
@@ -26,13 +32,18 @@ def leave_one_out(
     *,
     context: bool = True,
     measure: Measure = "logit",
+    **selectors: Any,
 ) -> LeaveOneOut:
-    """Leave each look out in turn. Weights are recomputed, so this is not the look's contribution."""
-    everything = range(len(trace.locations))
+    """Leave each selected look out in turn: its effect, which is not its contribution.
+
+    The others are weighed anew, so effect and contribution may even differ in sign (`sign_disagreements`). Looks that
+    were taken inside the one left out stay. `selectors` are those of `Trace`: k, budget or subset.
+    """
+    everything = trace.select(**selectors)
     subsets = [everything, *([p for p in everything if p != left_out] for left_out in everything)]
     results = values(trace, masks_of(trace, subsets, context), cls, versus, measure)
     without_context = None
-    if context and len(trace.locations) > 0:
+    if context and everything:
         alone = values(trace, masks_of(trace, [everything], False), cls, versus, measure)[0]
         without_context = float(results[0] - alone)
     return LeaveOneOut(float(results[0]), without_context, results[0] - results[1:])

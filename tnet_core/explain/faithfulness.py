@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tnet_core.errors import TNetError
+from tnet_core.explain.ablation import LeaveOneOut, leave_one_out
 from tnet_core.explain.curves import deletion, insertion
 from tnet_core.explain.orders import Order, greedy_deletion, greedy_insertion, random_orders
 from tnet_core.explain.shapley import MAX_LOOKS, shapley_values
-from tnet_core.explain.signs import SignViolation, sign_violations
+from tnet_core.explain.signs import SignViolation, differ_in_sign, sign_violations
 from tnet_core.explain.value import values
 from tnet_core.records import Contributions
 from tnet_core.trace import Trace
@@ -50,7 +51,7 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
-    """Of all K looks of a trace. Probabilities of `cls` in courses, sufficiency and necessity; logits elsewhere."""
+    """Of all K looks of a trace. Probabilities of `cls` in courses, sufficiency, necessity; logits where not said."""
 
     cls: int
     insertion: Course  # the thumbnail is there all the time
@@ -61,6 +62,28 @@ class Faithfulness:
     weights: np.ndarray  # (K + 1,) likewise
     shapley: np.ndarray  # (K,) fair share of each look in the logit gained over the thumbnail
     violations: tuple[SignViolation, ...]  # worst first
+    left_out: LeaveOneOut  # the effect of the thumbnail and of each look
+    left_out_probability: LeaveOneOut  # the same in probabilities
+
+    @property
+    def disagreements(self) -> tuple[int | None, ...]:
+        """Looks (None: the context) whose contribution has another sign than their effect or their Shapley value.
+
+        Greatest contribution first.
+        """
+        rows = zip(
+            self.contributions.looks,
+            self.contributions.values,
+            (self.left_out.context, *self.left_out.looks),
+            (None, *self.shapley),  # the context is always there
+            strict=True,
+        )
+        found = [
+            (abs(share), look)
+            for look, share, *others in rows
+            if any(other is not None and differ_in_sign(share, other) for other in others)
+        ]
+        return tuple(look for _, look in sorted(found, key=lambda one: -one[0]))
 
     @property
     def sufficiency(self) -> np.ndarray:
@@ -121,6 +144,8 @@ def faithfulness(
         weights=trace.weights(),
         shapley=shares,
         violations=tuple(sign_violations(trace, target)),
+        left_out=leave_one_out(trace, target),
+        left_out_probability=leave_one_out(trace, target, measure="probability"),
     )
 
 

@@ -1,11 +1,15 @@
-"""Where a weight misleads: heavily weighted looks that argue against the class."""
+"""Where a number misleads about a look: its weight about its contribution, its contribution about its effect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from tnet_core.explain.ablation import leave_one_out
+from tnet_core.explain.value import Measure
 from tnet_core.trace import Trace
+
+_NOTHING = 1e-6  # smaller effects and contributions are rounding
 
 
 @dataclass(frozen=True)
@@ -32,3 +36,33 @@ def sign_violations(
         if weight > even * (1 + 1e-5) and value < 0
     ]
     return sorted(found, key=lambda violation: violation.contribution)
+
+
+@dataclass(frozen=True)
+class SignDisagreement:
+    look: int | None  # position in `trace.locations`; None: the context
+    contribution: float  # exact share of the logit, or of the lead over a rival
+    effect: float  # of the other sign: the value with everything minus the value without this look
+
+
+def sign_disagreements(
+    trace: Trace, cls: int | str, versus: int | str | None = None, *, measure: Measure = "logit", **selectors: Any
+) -> list[SignDisagreement]:
+    """Looks that add to the class in the sum and yet lower it, or the other way round; greatest effect first.
+
+    Without a look the others are weighed anew, so what it contributes is not what it changes.
+    """
+    shares = trace.contributions(cls, versus, **selectors)
+    left_out = leave_one_out(trace, cls, versus, measure=measure, **selectors)
+    effects = [*([left_out.context] if None in shares.looks else []), *left_out.looks]
+    found = [
+        SignDisagreement(look, float(share), float(effect))
+        for look, share, effect in zip(shares.looks, shares.values, effects, strict=True)
+        if effect is not None and differ_in_sign(share, effect)
+    ]
+    return sorted(found, key=lambda one: -abs(one.effect))
+
+
+def differ_in_sign(one: float, other: float) -> bool:
+    """Return whether two numbers have opposite signs; one that is zero but for rounding has none."""
+    return min(abs(one), abs(other)) > _NOTHING and (one > 0) != (other > 0)

@@ -2,8 +2,9 @@
 
 Holds the image's sha256 but never its pixels; class projections of every look and the weights of
 every prefix and budget, so that those need no model; feature vectors (base64 float32), so that
-`Trace.attach(model)` opens all other subsets. Numbers are written in the shortest form that gives
-back the same float32.
+`Trace.attach(model)` opens all other subsets. Contributions follow from these numbers; what a look changed
+(`tnet_core.explain.leave_one_out`) does not, since without it the others are weighed anew: attach the model first.
+Numbers are written in the shortest form that gives back the same float32.
 """
 
 from __future__ import annotations

@@ -183,7 +183,10 @@ class Trace:
         subset: Sequence[int] | None = None,
         context: bool = True,
     ) -> Contributions:
-        """Exact signed share of each look in a class's logit, or in the lead of one class over another."""
+        """Exact signed share of each look in a class's logit, or in the lead of one class over another.
+
+        A share is not an effect: without the look the others are weighed anew (`tnet_core.explain.leave_one_out`).
+        """
         rows = self._rows({"k": k, "budget": budget, "subset": subset}, context)
         target, rival = self.class_index(cls), None if versus is None else self.class_index(versus)
         scores = self.projections[list(rows), target].astype(np.float64)

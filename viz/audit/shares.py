@@ -1,61 +1,83 @@
-"""What each look was worth, three ways: its weight, its contribution, and its fair share."""
+"""How the score adds up, and what each look changed: weight, contribution, effect and fair share."""
 
 from __future__ import annotations
 
 from tnet_core import Trace
 from tnet_core.explain import Faithfulness
+from tnet_core.explain.signs import differ_in_sign
 from viz.audit.panel import panel
-from viz.common.numbers import fixed, short, signed
+from viz.common.numbers import fixed, percent, short, signed
 from viz.common.selection import labels
 
 
 def shares_panel(found: Faithfulness, trace: Trace) -> str:
+    inner = ", looks inside it included" if trace.levels > 2 else ""
     caption = (
-        "Contribution: exact share in the class's logit as it was added up. Shapley value: what a look adds to the "
-        "logit on average over all orders of the looks, the thumbnail being there. A heavy look can argue against the "
-        "class. Logits have no common zero: a sign is about this class alone."
+        "Contribution: exact share in the class's logit as it was added up. Without it: the class from all the others"
+        f"{inner}, which are weighed anew; what is lost then is the look's effect, and that is not its contribution. "
+        "Shapley value: what a look adds to the logit on average over all orders of the looks, the thumbnail being "
+        "there. Logits have no common zero: a sign is about this class alone."
     )
-    return panel(
-        "shares", "Contributions, Shapley values, weights", caption, _table(found, trace) + _violations(found, trace)
-    )
+    signs = _violations(found, trace) + _disagreements(found, trace)
+    return panel("shares", "Contributions, effects, Shapley values, weights", caption, _table(found, trace) + signs)
 
 
 def _table(found: Faithfulness, trace: Trace) -> str:
-    names = ["context", *(f"look {name}" for name in labels(trace))]
     values, shapley = found.contributions.values, [None, *found.shapley]
+    effects = [found.left_out.context, *found.left_out.looks]
+    left = zip(found.left_out_probability.without, found.left_out.without, strict=True)
     reach = max(float(abs(values).max()), float(abs(found.shapley).max()), 1e-9)
     heavy = {violation.look for violation in found.violations}
-    rows = "".join(
-        _row(name, float(value), share, float(weight), reach, look in heavy)
-        for name, value, share, weight, look in zip(
-            names, values, shapley, found.weights, found.contributions.looks, strict=True
+    rows = []
+    for at, (look, (probability, logit)) in enumerate(zip(found.contributions.looks, left, strict=True)):
+        value, effect = float(values[at]), effects[at]
+        mark = " <em>heavy, but against</em>" if look in heavy else ""
+        rows.append(
+            f'<tr><th scope="row">{_called(look, trace)}{mark}</th>'
+            f'<td data-label="contribution" data-share="{value:.6f}">{_bar(value, reach)}</td>'
+            f"{_fair(shapley[at], reach)}"
+            f"{_without(probability, logit, effect is not None and differ_in_sign(value, effect))}"
+            f'<td data-label="weight" data-weight="{found.weights[at]:.6f}">{short(float(found.weights[at]))}</td></tr>'
         )
+    columns = ("look", "contribution", "Shapley value", "without it", "weight")
+    head = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    return (
+        f'<table class="tna-table tna-forest tna-worth"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f"<tfoot>{_together(found)}</tfoot></table>"
     )
+
+
+def _together(found: Faithfulness) -> str:
+    """The last row of the table: what the columns add up to, and what is not lost."""
     total, gained = found.contributions.total, float(found.shapley.sum())
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("look", "contribution", "Shapley value", "weight"))
-    foot = (
+    return (
         f'<tr><th scope="row">together</th><td data-label="contribution" data-total="{total:.6f}"><div>'
         f"<b>{fixed(total)}</b> <small>logit, bias {fixed(found.contributions.bias)}</small></div></td>"
         f'<td data-label="Shapley value" data-gained="{gained:.6f}"><div><b>{signed(gained)}</b> '
-        '<small>over the thumbnail alone</small></div></td><td data-label="weight">1</td></tr>'
-    )
-    return (
-        f'<table class="tna-table tna-forest tna-worth"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
-        f"<tfoot>{foot}</tfoot></table>"
+        "<small>over the thumbnail alone</small></div></td>"
+        f'<td data-label="with everything"><b>{percent(found.left_out_probability.full)}</b> '
+        f'<small>logit {fixed(found.left_out.full)}</small></td><td data-label="weight">1</td></tr>'
     )
 
 
-def _row(name: str, value: float, share: float | None, weight: float, reach: float, against: bool) -> str:
-    mark = " <em>heavy, but against</em>" if against else ""
-    fair = (
-        '<td data-label="Shapley value" class="tna-none">always there</td>'
-        if share is None
-        else f'<td data-label="Shapley value" data-shapley="{share:.6f}">{_bar(float(share), reach)}</td>'
-    )
+def _called(look: int | None, trace: Trace) -> str:
+    return "context" if look is None else f"look {labels(trace)[look]}"
+
+
+def _fair(share: float | None, reach: float) -> str:
+    if share is None:
+        return '<td data-label="Shapley value" class="tna-none">always there</td>'
+    return f'<td data-label="Shapley value" data-shapley="{share:.6f}">{_bar(float(share), reach)}</td>'
+
+
+def _without(probability: float | None, logit: float | None, contrary: bool) -> str:
+    """A cell; marked where leaving the look out moves the class to the other side than its contribution says."""
+    if probability is None or logit is None:
+        return '<td data-label="without it" class="tna-none">nothing would remain</td>'
+    mark = "≠ " if contrary else ""
     return (
-        f'<tr><th scope="row">{name}{mark}</th>'
-        f'<td data-label="contribution" data-share="{value:.6f}">{_bar(value, reach)}</td>'
-        f'{fair}<td data-label="weight" data-weight="{weight:.6f}">{short(weight)}</td></tr>'
+        f'<td data-label="without it" data-without="{probability:.6f}" data-without-logit="{logit:.6f}">'
+        f"<b>{mark}{percent(probability)}</b> <small>logit {fixed(logit)}</small></td>"
     )
 
 
@@ -69,17 +91,45 @@ def _bar(value: float, reach: float) -> str:
 
 
 def _violations(found: Faithfulness, trace: Trace) -> str:
-    """One sentence."""
-    count, called = len(found.violations), labels(trace)
+    """One sentence on weights and contributions."""
+    count = len(found.violations)
     listed = ", ".join(
-        f"{'the context' if one.look is None else f'look {called[one.look]}'} "
-        f"(weight {short(one.weight)}, {signed(one.contribution)})"
+        f"{_subject(one.look, trace)} (weight {short(one.weight)}, {signed(one.contribution)})"
         for one in found.violations
     )
-    told = (
-        f"{'1 sign violation' if count == 1 else f'{count} sign violations'}: more than an even share of the weight, "
-        f"but against the class: {listed}."
+    sentence = (
+        f"{'1 sign violation' if count == 1 else f'{count} sign violations'} of weight and contribution: more than an "
+        f"even share of the weight, but against the class: {listed}."
         if count
-        else "No sign violation: no look with more than an even share of the weight argues against the class."
+        else "No sign violation of weight and contribution: no look with more than an even share of the weight argues "
+        "against the class."
     )
-    return f'<p class="tna-said" data-violations="{count}">{told}</p>'
+    return f'<p class="tna-said" data-violations="{count}">{sentence}</p>'
+
+
+def _disagreements(found: Faithfulness, trace: Trace) -> str:
+    """One sentence on contributions and effects."""
+    looks = found.disagreements
+    rows = {look: at for at, look in enumerate(found.contributions.looks)}
+    listed = "; ".join(_disagreement(found, trace, look, rows[look]) for look in looks)
+    sentence = (
+        f"Contribution and effect (or Shapley value) disagree in sign for {len(looks)} of {len(rows)}: {listed}."
+        if looks
+        else "Contributions, effects and Shapley values agree in sign: what adds to the class also raised it, and what "
+        "argues against it lowered it."
+    )
+    return f'<p class="tna-said" data-disagreements="{len(looks)}">{sentence}</p>'
+
+
+def _disagreement(found: Faithfulness, trace: Trace, look: int | None, row: int) -> str:
+    share, effect = float(found.contributions.values[row]), found.left_out.context
+    fair = ""
+    if look is not None:
+        effect = float(found.left_out.looks[look])
+        fair = f", its Shapley value is {signed(float(found.shapley[look]))}"
+    changed = "" if effect is None else f"its effect on the logit is {signed(effect)}"
+    return f"{_subject(look, trace)} contributes {signed(share)}, {changed}{fair}"
+
+
+def _subject(look: int | None, trace: Trace) -> str:
+    return "the context" if look is None else f"look {labels(trace)[look]}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 MASTHEAD = (
     '<header class="tn-masthead"><h1>TNet Explorer</h1>'
-    "<p>Watch a classifier decide where to look, and see what each look was worth.</p></header>"
+    "<p>Watch a classifier decide where to look, and see what each look changed.</p></header>"
 )
 
 UNTRAINED = (

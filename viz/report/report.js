@@ -13,20 +13,25 @@ function base64Of(values) {
   return btoa(text);
 }
 
+function joined(parts) {
+  const values = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) { values.set(part, at); at += part.length; }
+  return values;
+}
+
 // The scene as the server could have sent it, with all weights that are known by now, and how the page shows it.
 function sceneAgain(view) {
-  const { scene, state } = view, { known, link, answers, turn, again, ...sent } = scene;
+  const { scene, state } = view, { known, knownWithout, link, answers, turn, again, ...sent } = scene;
   const sets = [...known.keys()].map(key => key === "" ? [] : key.split(",").map(Number));
-  const values = new Float32Array([...known.values()].reduce((sum, weights) => sum + weights.length, 0));
-  let at = 0;
-  for (const weights of known.values()) { values.set(weights, at); at += weights.length; }
-  const weights = { sets, values: base64Of(values) };
+  const without = [...known.keys()].map(key => knownWithout.get(key));
+  const weights = { sets, values: base64Of(joined([...known.values()])), without: base64Of(joined(without)) };
   return { ...sent, projections: base64Of(scene.projections), bias: base64Of(scene.bias), weights, plan: null, restore: restoreOf(state) };
 }
 
 function restoreOf(state) {
-  const { budget, manual, plan, step, cls, versus, threshold, tint } = state;
-  return { budget, cls, versus, threshold, tint, step, steer: manual ? { plan, weights: { sets: [], values: "" } } : null };
+  const { budget, manual, plan, step, cls, versus, measure, threshold, tint } = state;
+  return { budget, cls, versus, measure, threshold, tint, step, steer: manual ? { plan, weights: { sets: [], values: "" } } : null };
 }
 
 async function squeezed(source, { scale, quality }) {

@@ -84,7 +84,7 @@ def scene_payload(
                 "grid": unit.locate,
             },
             "uniform": trace.aggregator.uniform,
-            "weights": weights_of(trace, shown_sets(trace) + (steps(plan) if plan else [])),
+            "weights": ledger_weights(trace, shown_sets(trace) + (steps(plan) if plan else [])),
             "plan": list(plan) or None,
             "evidence": evidence(trace, about or CheckpointCard(trace.source, "Not loaded from a checkpoint.")),
         }
@@ -93,7 +93,7 @@ def scene_payload(
 
 def steer_payload(trace: Trace, plan: Looks) -> str:
     """Weights for looks chosen by hand that are all known already."""
-    return written({"kind": "steer", "plan": list(plan), "weights": weights_of(trace, steps(plan))})
+    return written({"kind": "steer", "plan": list(plan), "weights": ledger_weights(trace, steps(plan))})
 
 
 def _look(look: Location, name: str, crop: np.ndarray, source: ImageSource) -> dict[str, Any]:
@@ -131,6 +131,28 @@ def weights_of(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
     for row, looks in enumerate(ordered):
         masks[row, [look + 1 for look in looks]] = True
     return {"sets": ordered, "values": floats(trace.aggregator.many_weights(masks)[masks])}
+
+
+def ledger_weights(trace: Trace, sets: Sequence[Looks]) -> dict[str, Any]:
+    """Return `weights_of` with one more field, `without`: of each set, without each row in turn, those of the others.
+
+    Weights depend on the whole set, so that the page could not find them by itself.
+    """
+    found = weights_of(trace, sets)
+    masks = [_left_out(looks, len(trace.locations) + 1) for looks in found["sets"] if looks]
+    if not masks:
+        return found | {"without": ""}
+    chosen = np.concatenate(masks)
+    return found | {"without": floats(trace.aggregator.many_weights(chosen)[chosen])}
+
+
+def _left_out(looks: Looks, count: int) -> np.ndarray:
+    """The rows of a set without the thumbnail, then without each look by position: (1 + looks, count) bool."""
+    rows = [0, *(look + 1 for look in looks)]
+    masks = np.zeros((len(rows), count), dtype=bool)
+    masks[:, rows] = True
+    masks[range(len(rows)), rows] = False
+    return masks
 
 
 def floats(values: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-// The ledger of differences: what every look was worth in A, in B, and how that moves the logit.
+// The ledger of differences: the share of every look in A, in B, and how that moves the logit.
 
 function fillClasses(select, view) {
   const { pair } = view, kept = select.value;

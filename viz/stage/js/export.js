@@ -2,7 +2,7 @@
 // are asked of the server.
 
 const FIGURES = { picture: ".tn-picture", decision: ".tn-decision", ledger: ".tn-ledger", looks: ".tn-crops", levels: ".tn-levels", prediction: ".tn-course" };
-const CALLED = { picture: "Picture with looks", decision: "Decision", ledger: "What each look was worth", looks: "Looks", levels: "Levels", prediction: "Prediction over looks" };
+const CALLED = { picture: "Picture with looks", decision: "Decision", ledger: "How the score adds up", looks: "Looks", levels: "Levels", prediction: "Prediction over looks" };
 
 const FILE_MS = 60000; // a server that is busy answers within seconds
 

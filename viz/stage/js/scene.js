@@ -7,18 +7,22 @@ function floats(text) {
 const keyOf = looks => [...looks].sort((a, b) => a - b).join(",");
 
 function openScene(sent) {
-  const scene = { ...sent, projections: floats(sent.projections), bias: floats(sent.bias), known: new Map() };
+  const scene = { ...sent, projections: floats(sent.projections), bias: floats(sent.bias), known: new Map(), knownWithout: new Map() };
   for (const weights of [sent.weights, sent.restore?.steer?.weights]) if (weights) learnWeights(scene, weights);
   return scene;
 }
 
-// Weights of further sets of looks: the thumbnail's first, then those of the looks by position.
+// Weights of further sets of looks: the thumbnail's first, then those of the looks by position. `without` has, of each
+// set and each of its rows, the weights of the other rows when that one is left out.
 function learnWeights(scene, weights) {
-  const values = floats(weights.values);
-  let at = 0;
+  const values = floats(weights.values), rest = weights.without ? floats(weights.without) : null;
+  let at = 0, from = 0;
   for (const looks of weights.sets) {
-    scene.known.set(looks.join(","), values.subarray(at, at + looks.length + 1));
-    at += looks.length + 1;
+    const count = looks.length, key = looks.join(",");
+    scene.known.set(key, values.subarray(at, at + count + 1));
+    at += count + 1;
+    if (rest) scene.knownWithout.set(key, rest.subarray(from, from + count * (count + 1)));
+    from += count * (count + 1);
   }
 }
 
@@ -32,10 +36,28 @@ function weightsOf(scene, looks) {
   return [stored[0], ...looks.map(look => stored[rank.get(look)])];
 }
 
+// Rows of the thumbnail and of these looks.
+const rowsOf = looks => [0, ...looks.map(look => look + 1)];
+
+// Weights of all rows of a set but the one at this place, in their order; null where they are not known.
+function weightsWithout(scene, looks, left) {
+  const count = looks.length;
+  if (scene.uniform) return new Array(count).fill(1 / count);
+  const stored = scene.knownWithout.get(keyOf(looks));
+  if (!stored) return null;
+  const rank = new Map([...looks].sort((a, b) => a - b).map((look, i) => [look + 1, i + 1])).set(0, 0);
+  const rows = rowsOf(looks), gone = rank.get(rows[left]);
+  return rows.filter((_, i) => i !== left).map(row => stored[gone * count + rank.get(row) - (rank.get(row) > gone ? 1 : 0)]);
+}
+
 // logits = bias + sum of weight times projection, over the thumbnail (row 0) and the looks.
 function logitsOf(scene, looks, weights = weightsOf(scene, looks)) {
+  return mixedRows(scene, rowsOf(looks), weights);
+}
+
+function mixedRows(scene, rows, weights) {
   const count = scene.bias.length, total = Float64Array.from(scene.bias);
-  [0, ...looks.map(look => look + 1)].forEach((row, i) => {
+  rows.forEach((row, i) => {
     const weight = weights[i], start = row * count;
     for (let c = 0; c < count; c++) total[c] += weight * scene.projections[start + c];
   });
@@ -65,9 +87,27 @@ function topClasses(values, count) {
 function sharesOf(scene, looks, weights, cls, versus) {
   const count = scene.bias.length;
   const score = row => scene.projections[row * count + cls] - (versus === null ? 0 : scene.projections[row * count + versus]);
-  const values = [0, ...looks.map(look => look + 1)].map((row, i) => weights[i] * score(row));
+  const values = rowsOf(looks).map((row, i) => weights[i] * score(row));
   const bias = scene.bias[cls] - (versus === null ? 0 : scene.bias[versus]);
   return { values, bias, total: values.reduce((a, b) => a + b, bias) };
+}
+
+// A class's probability and logit, or its leads over another class.
+function standingOf(logits, share, cls, versus) {
+  const lead = values => values[cls] - (versus === null ? 0 : values[versus]);
+  return { probability: lead(share), logit: lead(logits) };
+}
+
+// The same without the thumbnail, then without each of the looks, whose weights then change; looks inside the one left
+// out stay. Null where nothing would remain.
+function leaveOneOut(scene, looks, cls, versus) {
+  const rows = rowsOf(looks);
+  return rows.map((_, left) => {
+    const weights = looks.length ? weightsWithout(scene, looks, left) : null;
+    if (weights === null) return null;
+    const logits = mixedRows(scene, rows.filter((_, i) => i !== left), weights);
+    return standingOf(logits, softmax(logits), cls, versus);
+  });
 }
 
 // What the network would say from one row alone.

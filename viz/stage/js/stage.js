@@ -207,6 +207,7 @@ function mount(element, host) {
   stage.querySelector(".tn-scrub input").addEventListener("input", event => { leave(); change(() => goTo(state, Number(event.target.value))); });
   stage.querySelector(".tn-spot input").addEventListener("change", event => change(() => { state.tint = event.target.checked; }));
   stage.querySelector(".tn-threshold select").addEventListener("change", event => change(() => { state.threshold = Number(event.target.value); }));
+  stage.querySelector("[data-measure]").addEventListener("change", event => change(() => { state.measure = event.target.value; }));
   for (const select of stage.querySelectorAll("[data-choose]")) {
     select.addEventListener("focus", () => { if (state) fillChoices(select, viewOf(state)); });
     select.addEventListener("change", () => change(() => {

@@ -7,6 +7,7 @@ function openState(scene, before, same) {
   const budget = [...(linked.budget ?? (alike ? before.budget : scene.shown))]; // the next picture is shown at the budget of the last
   const { cls, versus } = same ? before : linked;
   const state = { scene, budget, manual: false, plan: [], step: 0, cls: cls ?? null, versus: versus ?? null, focus: null,
+                  measure: before?.measure ?? linked.measure ?? "probability", // of what is left without a look
                   threshold: before?.threshold ?? 0.7, tint: before?.tint ?? true,
                   width: before?.width ?? 600 }; // of the drawing, in pixels: asking for it while drawing would lay out the page
   followNetwork(state, scene.levels === 2 ? budget[0] : null);
@@ -18,7 +19,7 @@ function openState(scene, before, same) {
 
 // The same picture with further looks in it, and what was known about it: looks keep their positions.
 function adopt(state, scene) {
-  for (const [looks, weights] of state.scene.known) scene.known.set(looks, weights);
+  for (const map of ["known", "knownWithout"]) for (const [looks, weights] of state.scene[map]) scene[map].set(looks, weights);
   state.scene = scene;
 }
 

@@ -31,6 +31,8 @@ function fixed(value) {
   return value < 0 && Number(text) ? MINUS + text : text;
 }
 
+const signedFixed = value => (value > 0 && Number(fixed(value)) ? "+" : "") + fixed(value);
+
 // A sum, its last term and its total as written, so that the reader's arithmetic comes out: term and total are rounded,
 // the sum is what lies between them and may differ from its own rounding by 0.01.
 function addingUp(term, total) {
