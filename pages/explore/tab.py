@@ -22,8 +22,8 @@ from pages.server.sessions import Turns
 from viz import stage
 from viz.common import fragments
 from viz.explore import bring
-from viz.explore.furniture import Furniture
-from viz.explore.gallery import gallery
+from viz.explore.checkpoint import CheckpointPanel
+from viz.explore.gallery import render_gallery
 
 SESSION_SECONDS = 3600  # a page that is left alone this long is forgotten
 AT_ONCE = 8  # requests that are answered, or wait for a traversal, at the same time
@@ -57,7 +57,9 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         about = gr.HTML(**first.card, **plain, elem_id="card")
     notice = gr.HTML(**first.notice, **plain, elem_id="notice")
     with gr.Row(elem_id="pick"):
-        shelf = gr.HTML(gallery(explorer.pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery")
+        shelf = gr.HTML(
+            render_gallery(explorer.pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery"
+        )
         with gr.Column(elem_id="bring", min_width=150):
             upload = gr.UploadButton("Upload a picture", size="md", elem_id="upload", type="filepath")
             gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="camera")
@@ -74,7 +76,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     def shown(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
         sent = turn(sent, link=address(explorer, spec, where), **extra)
-        return [made, sent, gallery(explorer.pictures(spec), selected), fragments.warning(sentence)]
+        return [made, sent, render_gallery(explorer.pictures(spec), selected), fragments.warning(sentence)]
 
     def unchanged(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
@@ -169,7 +171,7 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
         if not turns.wants(spec):
             return [gr.skip()] * 3
         selected = turns.where if isinstance(turns.where, int) else None
-        return [gallery(explorer.pictures(spec), selected), gr.update(visible=False), ""]
+        return [render_gallery(explorer.pictures(spec), selected), gr.update(visible=False), ""]
 
     def on_steer(turns: Turns, session: Session | None, event: gr.EventData) -> list[Any]:
         asked = data_of(event)
@@ -232,6 +234,6 @@ def parameters(request: gr.Request | None) -> list[tuple[str, str]]:
     return list(found.multi_items() if hasattr(found, "multi_items") else found.items())
 
 
-def parts(shown: Furniture) -> list[Any]:
+def parts(shown: CheckpointPanel) -> list[Any]:
     """Changes of the components, in the order of the fields, which is that of the page's outputs."""
     return [gr.update(**getattr(shown, field.name)) for field in fields(shown)]

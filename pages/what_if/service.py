@@ -17,10 +17,9 @@ from tnet_core.numbers import whole
 from viz.budgets import MOST_LOOKS, looks_of
 from viz.common.encode import data_uri, preview
 from viz.stage.cut import elsewhere
-from viz.what_if.captions import NO_LOOKS
-from viz.what_if.measured import measured
-from viz.what_if.model import Experiment
-from viz.what_if.panels import cell_name
+from viz.what_if.experiment import Experiment, read_measured_scores
+from viz.what_if.page import NO_LOOKS
+from viz.what_if.panels import format_cell
 
 LONGEST = 1400  # pixels of the longer side of the picture that is changed, whatever the file has
 _SHOWN = 1000  # … as shown in half of the page
@@ -50,7 +49,7 @@ class Untouched:
         return named + [(self.name(cell), cell) for cell in others]
 
     def name(self, cell: int) -> str:
-        return cell_name(*divmod(cell, self.grid))
+        return format_cell(*divmod(cell, self.grid))
 
     @property
     def paste(self) -> tuple[int, int]:
@@ -111,7 +110,7 @@ class Lab:
             how |= {"placement": placement}
         if on_step is not None:
             on_step("Looking at the changed picture")
-        same = not how["changed"]
+        same = not how["has_changed"]
         return Experiment(
             title=plate.title,
             change=name,
@@ -119,9 +118,9 @@ class Lab:
             after=untouched.trace if same else self._looks(session.spec, changed),
             pictures=(_shown(pixels), _shown(changed)),
             label=plate.label,
-            where="" if about.evaluation is None else about.evaluation.where,
-            measured=measured(about, known),
-            otherwise=elsewhere(session.trace),
+            evaluated_on="" if about.evaluation is None else about.evaluation.where,
+            measured=read_measured_scores(about, known),
+            sampling_note=elsewhere(session.trace),
             **how,
         )
 
@@ -171,18 +170,18 @@ def _move(wish: Wish, lattice: Lattice) -> Move:
 def _described(wish: Wish, untouched: Untouched) -> tuple[str, str | None, dict[str, Any]]:
     """In words, its name in an evaluation (None: was not measured there), and whether anything changes."""
     if wish.kind == "flip":
-        return "mirrored left to right", "flip", {"changed": True}
+        return "mirrored left to right", "flip", {"has_changed": True}
     if wish.kind == "scale":
         told = f"scaled to {wish.scale} %" if wish.scale != 100 else "not scaled"
-        return told, "zoom_in" if wish.scale == 160 else None, {"changed": wish.scale != 100}
+        return told, "zoom_in" if wish.scale == 160 else None, {"has_changed": wish.scale != 100}
     if wish.kind == "paste":
         told = f"with {untouched.name(wish.source)} copied onto {untouched.name(wish.target)}"
-        return told, None, {"changed": True}
+        return told, None, {"has_changed": True}
     across = f"{_cells(wish.x)} to the {'right' if wish.x > 0 else 'left'}"
     down = f"{_cells(wish.y)} {'down' if wish.y > 0 else 'up'}"
     parts = [part for part, by in ((across, wish.x), (down, wish.y)) if by]
     told = "shifted " + " and ".join(parts) if parts else "not shifted"
-    return told, _STEPS.get((wish.x, wish.y)), {"changed": bool(parts)}
+    return told, _STEPS.get((wish.x, wish.y)), {"has_changed": bool(parts)}
 
 
 def _cells(count: int) -> str:

@@ -13,9 +13,7 @@ from pages.explore.tab import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored
 from pages.waiting import again, clock
 from pages.what_if.service import KINDS, SCALES, Lab, Untouched, Wish
 from viz.common import fragments
-from viz.what_if import board, on_load
-from viz.what_if.board import nothing
-from viz.what_if.captions import intro
+from viz.what_if.page import build_load_script, render_experiment, render_intro, render_nothing
 
 FIRST = "flip"  # what is tried first
 
@@ -29,7 +27,7 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
     known = gr.State(time_to_live=SESSION_SECONDS)  # `Untouched`, None until there is one
     timer = clock()
     with gr.Column(elem_id="lab"):
-        gr.HTML(intro(), **plain)
+        gr.HTML(render_intro(), **plain)
         with gr.Row(elem_id="lab-ask", elem_classes="tnl-ask"):
             kind = gr.Radio([(title, name) for name, title in KINDS.items()], value=FIRST, label="Change the picture",
                             min_width=0, elem_id="lab-kind", elem_classes="tnl-field tnl-kind")  # fmt: skip
@@ -39,7 +37,7 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
             source = gr.Dropdown([], label="Copy", visible=False, filterable=False, elem_id="lab-source", **field)
             target = gr.Dropdown([], label="Onto", visible=False, filterable=False, elem_id="lab-target", **field)
         noted = gr.HTML("", **plain, elem_id="lab-problem")
-        view = gr.HTML("", js_on_load=on_load(), **plain, elem_id="lab-view")
+        view = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="lab-view")
 
     asked: list[Any] = [kind, x, y, scale, source, target]
     owners = {"shift": (x, y), "scale": (scale,), "paste": (source, target)}  # which fields belong to which change
@@ -60,9 +58,9 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
         progress(0, desc="Looking at the picture")
         try:
             now = bench.untouched(session)
-            made = board(bench.change(now, Wish(FIRST), lambda doing: progress(0.5, desc=doing)))
+            made = render_experiment(bench.change(now, Wish(FIRST), lambda doing: progress(0.5, desc=doing)))
         except tn.TNetError as error:
-            return [None, *[gr.update(visible=False)] * len(asked), "", nothing(str(error))]
+            return [None, *[gr.update(visible=False)] * len(asked), "", render_nothing(str(error))]
         most, cells, (copy, onto) = now.grid - 1, now.cells(), now.paste
         return [
             now,
@@ -88,7 +86,7 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
             )
         except tn.TNetError as error:
             return [*[gr.skip()] * (1 + len(asked)), fragments.problem(str(error)), gr.skip()]
-        return [gr.skip(), gr.skip(), *shown(kind), "", board(found)]
+        return [gr.skip(), gr.skip(), *shown(kind), "", render_experiment(found)]
 
     made = [known, *asked, noted, view]
     turn: dict[str, Any] = {

@@ -14,9 +14,9 @@ from pages.server.access import given_file
 from pages.server.here import asked_here
 from pages.your_data.service import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
 from training.evaluation.output import to_text
-from viz import your_data as shown
 from viz.common import fragments
 from viz.common.measured import VisitorEvaluation, add_evaluation
+from viz.your_data.page import INTRO, WAITING, ZIP_LAYOUT, render_chart_notice, render_file_link, render_result
 
 EVALUATIONS = 8  # that are asked for at once: they wait in `Evaluator`, which refuses more
 FIRST_IMAGES = 100  # measured unless more are asked for
@@ -33,13 +33,13 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
     explorer = evaluator.explorer
     plain: dict[str, Any] = {"apply_default_css": False}
     with gr.Column(elem_id="own", elem_classes="tno"):
-        gr.HTML(shown.INTRO, **plain)
+        gr.HTML(INTRO, **plain)
         with gr.Row(elem_classes="tno-board"):
             with gr.Column(elem_classes="tno-ask", min_width=0):
                 file = gr.File(label="Zip of class folders", elem_id="own-zip", height=130, type="filepath")
                 named = [gr.Textbox(label="or a folder of this machine", placeholder="a folder of class folders",
                                     elem_id="own-folder")] if evaluator.local else []  # fmt: skip
-                gr.HTML(shown.LAYOUT, **plain)
+                gr.HTML(ZIP_LAYOUT, **plain)
                 choices = [(choice.title, choice.spec) for choice in explorer.shelf.choices]
                 spec = gr.Dropdown(choices, value=explorer.landing, label="Checkpoint", filterable=False,
                                    elem_id="own-checkpoint")  # fmt: skip
@@ -54,7 +54,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
                     stop = gr.Button("Cancel", elem_id="own-stop", min_width=0)
             with gr.Column(elem_classes="tno-answer", min_width=0):
                 trouble = gr.HTML("", **plain, elem_id="own-problem")
-                view = gr.HTML(shown.waiting, **plain, elem_id="own-result")
+                view = gr.HTML(WAITING, **plain, elem_id="own-result")
                 saved = gr.HTML("", **plain, elem_id="own-saved")
 
     def on_start(
@@ -75,8 +75,8 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
             return [gr.skip(), fragments.warning(str(error)), gr.skip(), gr.skip()]
         title = explorer.shelf.choice(wanted.spec).title
         mine = add_evaluation(mine, wanted.spec, title, found.content)
-        told = shown.result(mine[-1], found.notices, time.monotonic() - began) + shown.shown_in_chart(mine[-1].name)
-        return [mine, "", told, shown.download(mine[-1].name, to_text(found.content))]
+        told = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
+        return [mine, "", told, render_file_link(mine[-1].name, to_text(found.content))]
 
     def on_stop(request: gr.Request) -> str:
         running = evaluator.cancel(session_of(request))

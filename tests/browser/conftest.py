@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect, sync_play
 import tnet_core as tn
 from tests.support.processes import PythonProcess
 from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
-from viz.examples import picture
+from viz.examples import draw_picture
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90
@@ -138,4 +138,4 @@ def model() -> tn.TNet:
 @pytest.fixture(scope="session")
 def reference(model: tn.TNet) -> tn.Trace:
     """What the landing page must show."""
-    return tn.traverse(model, picture(0), budget=(25,))
+    return tn.traverse(model, draw_picture(0), budget=(25,))

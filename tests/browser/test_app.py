@@ -17,7 +17,7 @@ from tests.browser.conftest import leaves
 from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tnet_core.explain import adaptive_stop
 from viz.common.names import class_name
-from viz.examples import picture
+from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
 UPLOAD = "#pick input[type=file]"
@@ -221,7 +221,7 @@ def test_another_example_can_be_chosen_at_the_same_budget(visit: Visit, model: t
     expect(page.locator("[data-example='3']")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("[data-example='0']")).to_have_attribute("aria-pressed", "false")
     expect(page.locator("figcaption")).to_contain_text("Circuit board")
-    assert_shows(page, tn.traverse(model, picture(3), budget=(25,)), 6)
+    assert_shows(page, tn.traverse(model, draw_picture(3), budget=(25,)), 6)
 
 
 @pytest.mark.parametrize("panel", [".tn-look[data-look='1'] img", ".tn-ledger tr[data-look='1'] th"])

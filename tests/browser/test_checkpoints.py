@@ -23,8 +23,8 @@ from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
 from tools.queue_client import QueueClient
 from viz.budgets import largest
-from viz.examples.picture_list import suiting
-from viz.explore.gallery import drawings
+from viz.examples.picture_list import list_pictures_of_kind
+from viz.explore.gallery import list_drawings
 
 Visit = Callable[..., Page]
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
@@ -142,7 +142,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     expect(page.locator(".tn-budgets")).to_be_visible()
     expect(page.locator(".tn-card")).to_contain_text("with 2 × 2 looks (Scenes, validation)")
     expect(page.locator("#invitation")).not_to_contain_text("bird")
-    first = ROOT / "examples" / suiting("photo")[0].file
+    first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
     assert_shows(page, trace, (2, 2))
     page.focus("[data-level='1']")
@@ -162,7 +162,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
 def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked: Stocked) -> None:
     page = visit()
     choose(page, "Three levels")
-    first = ROOT / "examples" / suiting("photo")[0].file
+    first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
     looks = trace.select(budget=(2, 2))
     assert_shows(page, trace, (2, 2))
@@ -193,7 +193,7 @@ def test_a_look_whose_answer_got_lost_can_be_added_again(
 ) -> None:
     page = visit()
     choose(page, "Three levels")
-    first = ROOT / "examples" / suiting("photo")[0].file
+    first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
     looks = trace.select(budget=(2, 2))
     assert_shows(page, trace, (2, 2))
@@ -292,7 +292,7 @@ def test_the_app_as_it_is_shipped_lands_on_a_finished_traversal(
         expect(page.locator(".tn-problem")).to_have_count(0)
         if len(tn.checkpoints.Registry.load()) == 0:
             expect(page.locator(".tn-notice")).to_contain_text("Untrained weights")
-            expect(page.locator(".tn-example")).to_have_count(len(drawings()))
+            expect(page.locator(".tn-example")).to_have_count(len(list_drawings()))
         else:
             expect(page.locator(".tn-notice")).to_have_count(0)
             expect(page.locator(".tn-card summary")).to_contain_text(re.compile(r"\d\.\d % with \d"))

@@ -25,8 +25,8 @@ from viz.budgets import largest
 from viz.common.names import class_name
 from viz.common.numbers import fixed, percent, short, signed
 from viz.common.selection import labels
-from viz.examples import picture
-from viz.examples.picture_list import suiting
+from viz.examples import draw_picture
+from viz.examples.picture_list import list_pictures_of_kind
 
 Visit = Callable[..., Page]
 Sides = tuple[tn.Trace, tn.Trace]
@@ -186,7 +186,7 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
 ) -> None:
     page = visit()
     open_tab(page)
-    sides = (reference, tn.traverse(model, picture(0), budget=(25,), policy="centre"))
+    sides = (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="centre"))
     opening = reference.config.budget
     assert_compares(page, sides, opening)
     expect(page.locator(".tnd-constant")).to_contain_text("looking at Harbour at dusk")
@@ -214,7 +214,7 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
     page.fill(".tnd-side[data-side=b] .tnd-seed input", "7")
     page.keyboard.press("Tab")
     expect(page.locator(column("b", "h2"))).to_contain_text("seed 7")
-    assert_compares(page, (reference, tn.traverse(model, picture(0), budget=(25,), policy="random:7")), (3,))
+    assert_compares(page, (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="random:7")), (3,))
     page.fill(".tnd-side[data-side=b] .tnd-seed input", "-4")
     page.keyboard.press("Tab")
     expect(page.locator("#compare .tn-sentence")).to_have_text("The seed is -4, but must lie in 0…999999999.")
@@ -230,7 +230,7 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     for cell in (12, 3):
         page.click(column("b", f"[data-cell='{cell}']"))
         expect(page.locator(column("b", f"[data-cell='{cell}']"))).to_have_attribute("aria-pressed", "true")
-    assert_compares(page, (reference, tn.traverse(model, picture(0), budget=(2,), policy=[12, 3])), (2,))
+    assert_compares(page, (reference, tn.traverse(model, draw_picture(0), budget=(2,), policy=[12, 3])), (2,))
     page.focus(column("b", "[data-cell='3']"))
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -238,7 +238,7 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     expect(page.locator(column("b", "[data-cell='8']"))).to_be_focused()
     page.click(column("b", "[data-cell='12']"))
     expect(page.locator(column("b", ".tn-box:visible"))).to_have_count(2)
-    assert_compares(page, (reference, tn.traverse(model, picture(0), budget=(2,), policy=[3, 8])), (2,))
+    assert_compares(page, (reference, tn.traverse(model, draw_picture(0), budget=(2,), policy=[3, 8])), (2,))
     page.click(".tnd-side[data-side=b] .tnd-clear")
     expect(page.locator(column("b", ".tn-box"))).to_have_count(0)
     expect(page.locator(".tnd-alike .tn-caption")).to_contain_text("One side takes no look")
@@ -258,8 +258,8 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     choose(page, "a", "hand")
     expect(page.locator(column("a", "h2"))).to_contain_text("your looks in Explore")
     cells = [reference.locations[look].index for look in kept]
-    mine = tn.traverse(model, picture(0), budget=(len(kept),), policy=cells)
-    assert_compares(page, (mine, tn.traverse(model, picture(0), budget=(25,), policy="centre")), (len(kept),))
+    mine = tn.traverse(model, draw_picture(0), budget=(len(kept),), policy=cells)
+    assert_compares(page, (mine, tn.traverse(model, draw_picture(0), budget=(25,), policy="centre")), (len(kept),))
 
     # another picture in Explore is another picture here
     page.get_by_role("tab", name="Explore").click()
@@ -267,8 +267,8 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     expect(page.locator("#stage figcaption")).to_contain_text("Farmland")
     open_tab(page)
     expect(page.locator(".tnd-constant")).to_contain_text("looking at Farmland")
-    again = tn.traverse(model, picture(1), budget=(25,))
-    assert_compares(page, (again, tn.traverse(model, picture(1), budget=(25,), policy="centre")), (len(kept),))
+    again = tn.traverse(model, draw_picture(1), budget=(25,))
+    assert_compares(page, (again, tn.traverse(model, draw_picture(1), budget=(25,), policy="centre")), (len(kept),))
 
 
 def test_checkpoints_are_compared_for_the_classes_they_share(visit_stocked: Visit, stocked: Stocked) -> None:
@@ -337,7 +337,7 @@ def test_three_levels_are_compared_by_policy_too(visit_stocked: Visit, stocked: 
     page.get_by_role("option", name="Three levels").click()
     expect(page.locator(".tn-budgets")).to_be_visible()
     open_tab(page)
-    first = ROOT / "examples" / suiting("bird")[0].file
+    first = ROOT / "examples" / list_pictures_of_kind("bird")[0].file
     sides = tuple(tn.traverse(stocked.deep, first, budget=largest(DEEP), policy=p) for p in ("learned", "centre"))
     assert_compares(page, (sides[0], sides[1]), (2, 2))
     assert page.locator(".tnd-side[data-side=a] option[value=own]").count() == 0

@@ -26,7 +26,7 @@ from tools.local_server import FINISHED
 from viz.common.encode import data_uri
 from viz.common.names import readable
 from viz.common.numbers import fixed, percent, short, signed
-from viz.examples import picture
+from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
 FIGURES = ("picture", "decision", "ledger", "looks", "levels", "prediction")
@@ -323,7 +323,7 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     # a drawn example has no file of its own: the page gives one
     file, data = taken(page, "original")
     assert file == "Harbour-at-dusk-untrained-original.png"
-    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), picture(0))
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), draw_picture(0))
     for saved, content in ((name, text), (file, data)):
         (tmp_path / saved).write_bytes(content)
     shown = page.locator(".tn-export code").text_content() or ""

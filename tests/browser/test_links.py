@@ -21,11 +21,11 @@ from tests.support.checkpoints import contents, entry_fields, save_birds, write_
 from tests.support.hub import LocalHub
 from tools.local_server import FINISHED
 from viz.budgets import largest
-from viz.examples.picture_list import suiting
+from viz.examples.picture_list import list_pictures_of_kind
 
 Visit = Callable[..., Page]
 DEEP = replace(models.TINY_3L, num_classes=3)
-PHOTOS = [ROOT / "examples" / listed.file for listed in suiting("photo")]
+PHOTOS = [ROOT / "examples" / listed.file for listed in list_pictures_of_kind("photo")]
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
 
 

@@ -16,7 +16,7 @@ from tests.browser.test_zoom import assert_native, name_file
 from tests.support.large_files import scene, tiff
 from tnet_core.sampling.boxes import pixel_box
 from tools.local_server import FINISHED
-from viz.examples import picture
+from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
 DEEP = (5, 3, 1)  # of the page: training's 5 looks at every level would be 155
@@ -101,7 +101,7 @@ def test_a_link_restores_how_looks_were_cut(visit: Visit, server: str, model: tn
     page.goto(page.url)
     page.wait_for_selector(FINISHED)
     expect(choice(page, "4, as deep as the picture goes")).to_be_checked()
-    assert_shows(page, tn.traverse(model, picture(0), budget=DEEP, levels=4, sampling="native"), (5, 2, 1))
+    assert_shows(page, tn.traverse(model, draw_picture(0), budget=DEEP, levels=4, sampling="native"), (5, 2, 1))
     # a value that means nothing: one sentence, and the page as it is without it
     page.goto(f"{server}/?__theme=light&sampling=naive&levels=auto&looks=2")
     page.wait_for_selector(FINISHED)
@@ -109,7 +109,7 @@ def test_a_link_restores_how_looks_were_cut(visit: Visit, server: str, model: tn
         "The link could not be followed completely: its 'sampling' is not 'official' or 'native'."
     )
     expect(choice(page, "own frame")).to_be_checked()
-    assert_shows(page, tn.traverse(model, picture(0), budget=(25,)), 2)
+    assert_shows(page, tn.traverse(model, draw_picture(0), budget=(25,)), 2)
 
 
 def test_a_small_picture_has_no_choice_and_says_why(visit: Visit, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, paste
 from tools.queue_client import QueueClient
 from viz.common.names import class_name
 from viz.common.numbers import percent, signed
-from viz.examples import picture
-from viz.what_if.panels import KINDS
+from viz.examples import draw_picture
+from viz.what_if.panels import FATE_TEXTS
 
 Visit = Callable[..., Page]
 TEXTS = "#lab-view :is(h2, h3, p, small, dt, dd b, th, td, li span, li b, label span, output)"
@@ -26,7 +26,7 @@ FATES = "#lab-view [data-panel=looks] > [data-k]:not([hidden]) tr[data-fate]"
 
 @pytest.fixture(scope="module")
 def before(model: tn.TNet) -> tn.Trace:
-    return tn.traverse(model, picture(0), lab_budget(model.config))
+    return tn.traverse(model, draw_picture(0), lab_budget(model.config))
 
 
 def cells(trace: tn.Trace) -> list[int]:
@@ -68,7 +68,7 @@ def assert_looks(page: Page, before: tn.Trace, after: tn.Trace, k: int) -> None:
 
 def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: int) -> None:
     """Everything on the page about a move is what the core says."""
-    pixels = np.asarray(picture(0))
+    pixels = np.asarray(draw_picture(0))
     height, width = pixels.shape[:2]
     placement, lattice = place(move, width, height), Lattice.of(model.config, width, height)
     after = tn.traverse(model, moved(pixels, placement), before.budget)
@@ -83,7 +83,7 @@ def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: in
     assert rows.count() == k
     for at, fate in enumerate(found):
         row = rows.nth(at).locator("td").all_text_contents()
-        assert row[-1] == KINDS[fate.kind]
+        assert row[-1] == FATE_TEXTS[fate.kind]
         assert row[1:3] == ["–" if p is None else f"look {p + 1}" for p in (fate.again, fate.there)]
 
 
@@ -107,7 +107,7 @@ def test_the_page_shows_what_the_core_computes_for_every_change(
     assert page.locator(".tnl-content:visible b").all_text_contents() == ["2′"]
     assert [r.url for r in requests[asked:] if r.resource_type in ("fetch", "xhr") and "heartbeat" not in r.url] == []
     # shifted: the number of looks stays as it was chosen
-    height, width = np.asarray(picture(0)).shape[:2]
+    height, width = np.asarray(draw_picture(0)).shape[:2]
     across, down = Lattice.of(model.config, width, height).step
     choose(page, "shift")
     expect(page.locator(".tnl-after h3")).to_have_text("The same, shifted 1 cell to the right")
@@ -127,7 +127,7 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     expect(page.locator(".tnl-after h3")).to_contain_text("copied onto")
     n, boxes, first = 5, before.cell_boxes(), cells(before)[0]
     target = max((0, 4, 20, 24), key=lambda cell: abs(cell // n - first // n) + abs(cell % n - first % n))
-    after = tn.traverse(model, pasted(np.asarray(picture(0)), boxes[first], boxes[target]), before.budget)
+    after = tn.traverse(model, pasted(np.asarray(draw_picture(0)), boxes[first], boxes[target]), before.budget)
     old, new = (trace.distributions[0].logits.ravel() for trace in (before, after))
     told = pull(old, new, boxes, first, target)
     assert_looks(page, before, after, 5)

@@ -196,9 +196,9 @@ def test_a_report_names_the_hash_of_a_large_file(visit: Visit, tmp_path: Path) -
 def test_where_no_server_can_be_asked_there_is_no_zoom(
     browser: BrowserContext, reference: tn.Trace, tmp_path: Path
 ) -> None:
-    from viz.examples import picture
+    from viz.examples import draw_picture
 
-    page = staged(browser, sent(reference, picture(0), "Alone"), tmp_path)
+    page = staged(browser, sent(reference, draw_picture(0), "Alone"), tmp_path)
     try:
         expect(page.locator("[data-zoom]:visible")).to_have_count(0)
         page.keyboard.press("z")

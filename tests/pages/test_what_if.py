@@ -20,8 +20,7 @@ from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
 from viz.common.encode import preview
-from viz.what_if import board
-from viz.what_if.captions import NO_LOOKS
+from viz.what_if.page import NO_LOOKS, render_experiment
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +50,12 @@ def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explo
     assert (session.trace.sampling, session.trace.levels) == ("native", 4)
     known = Lab(explorer).untouched(session)
     assert (known.trace.sampling, known.trace.levels) == ("official", 3)
-    told = board(Lab(explorer).change(known, Wish("flip")))
+    told = render_experiment(Lab(explorer).change(known, Wish("flip")))
     assert "this tab looks as in training, at the network&#x27;s own frame (official sampling)" in told
     session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"))
-    assert "as in training" not in board(Lab(explorer).change(Lab(explorer).untouched(session), Wish("flip")))
+    assert "as in training" not in render_experiment(
+        Lab(explorer).change(Lab(explorer).untouched(session), Wish("flip"))
+    )
 
 
 def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
@@ -84,15 +85,15 @@ def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
             told = compare(logits[0], logits[1], lattice, found.placement)
             assert found.followed.content == pytest.approx(told.content, abs=1e-6)
             assert found.followed.score == pytest.approx(told.score, abs=1e-6, nan_ok=True)
-        assert all(f'data-k="{k}"' in board(found) for k in range(1, found.most + 1))
+        assert all(f'data-k="{k}"' in render_experiment(found) for k in range(1, found.max_looks + 1))
 
 
 def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: Untouched) -> None:
     with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
         for wish in (Wish("shift", 0, 0), Wish("scale", scale=100.0)):
             found = Lab(explorer).change(untouched, wish)
-            assert not found.changed and found.followed is None and found.after is found.before
-            assert "Nothing is changed yet" in board(found)
+            assert not found.has_changed and found.followed is None and found.after is found.before
+            assert "Nothing is changed yet" in render_experiment(found)
     assert calls.batches == []
 
 

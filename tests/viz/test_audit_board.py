@@ -18,8 +18,8 @@ from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_audit_reading import content
 from viz.audit import board, read_audit
 from viz.audit.mini import mini_map
-from viz.audit.model import Estimate
 from viz.audit.panel import points, reach_of, whisker
+from viz.common.evaluation import Estimate
 
 CARDS = {about.source: about for about in bundled()}
 NASTY = "<img src=x onerror=alert(1)> \"'& ${1+1} {{x}}"

@@ -175,7 +175,7 @@ def test_moves_are_shown_where_they_were_measured(tmp_path: Path) -> None:
     assert [move.score.value for move in audit.moves] == [0.31, 0.62, -0.2]
     assert audit.moves[1].followed is not None and audit.moves[1].followed.interval == (0.45, 0.55)
     assert audit.moves[0].followed is None and audit.moves[2].stayed is None
-    assert not audit.moves[2].score.clear and audit.moves[1].score.clear
+    assert not audit.moves[2].score.is_clear and audit.moves[1].score.is_clear
     shown = board(audit)
     assert "<b>+0.62</b> <small>+0.58 to +0.66</small>" in shown and "<b>50 %</b> <small>45 to 55 %</small>" in shown
     assert "&lt;shifted&gt;" in shown and "<shifted>" not in shown

@@ -12,10 +12,8 @@ from tests.support.evaluation_cards import card
 from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.counterfactual import Fate, Lattice, Move, moved, pasted, place
-from viz.what_if import Experiment, board
-from viz.what_if.measured import measured
-from viz.what_if.pictures import clipped
-from viz.what_if.verdict import of_looks, verdict
+from viz.what_if.experiment import Experiment, format_fates, format_verdict, read_measured_scores
+from viz.what_if.page import clip_box, render_experiment
 
 
 def fate(kind: Any) -> Fate:
@@ -39,7 +37,7 @@ def fate(kind: Any) -> Fate:
     ],
 )  # fmt: skip
 def test_the_verdict_is_one_sentence(kinds: list[str], said: str) -> None:
-    assert of_looks([fate(kind) for kind in kinds], len(kinds)) == said
+    assert format_fates([fate(kind) for kind in kinds], len(kinds)) == said
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -53,9 +51,9 @@ def experiment(**changes: Any) -> Experiment:
 
 def test_every_number_of_looks_has_its_sentence_and_its_table() -> None:
     shown = experiment()
-    made = board(shown)
+    made = render_experiment(shown)
     for k in range(1, 6):
-        assert verdict(shown, k) in made
+        assert format_verdict(shown, k) in made
     assert made.count("data-k=") == 3 * 5 and made.count("<tr data-fate") == 1 + 2 + 3 + 4 + 5
     assert "a &lt;b&gt;" in made and "<b>" not in made.split("a &lt;")[1][:4]
 
@@ -68,19 +66,19 @@ def test_a_copy_is_told_by_ranks() -> None:
     shown = experiment(placement=None, copied=(0, 8), before=before, after=after)
     ranks = [trace.distributions[0].ranks.ravel() for trace in (before, after)]
     assert shown.pull is not None and shown.pull.target == (ranks[0][8] - 1, ranks[1][8] - 1)
-    assert verdict(shown, 3).startswith(
+    assert format_verdict(shown, 3).startswith(
         f"The copy's cell ranks {ranks[1][8]} of 9 now and ranked {ranks[0][8]} before."
     )
     kept = len(set(shown.cells[0][:3]) & set(shown.cells[1][:3]))
-    assert verdict(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
-    assert "score" not in board(shown).split("What the copy did")[1].split("</dl>")[0]
+    assert format_verdict(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
+    assert "score" not in render_experiment(shown).split("What the copy did")[1].split("</dl>")[0]
 
 
 def test_boxes_outside_the_picture_are_not_drawn() -> None:
-    assert clipped((-0.5, 0.2, 0.25, 1.4)) == (0.0, 0.2, 0.25, 1.0)
-    assert clipped((1.0, 0.0, 1.3, 0.2)) is None
+    assert clip_box((-0.5, 0.2, 0.25, 1.4)) == (0.0, 0.2, 0.25, 1.0)
+    assert clip_box((1.0, 0.0, 1.3, 0.2)) is None
     step = Lattice.of(TINY, 128, 128).step[0]
-    assert "data-of" in board(experiment(placement=place(Move(dx=step), 128, 96)))
+    assert "data-of" in render_experiment(experiment(placement=place(Move(dx=step), 128, 96)))
 
 
 SECTION = {
@@ -97,13 +95,15 @@ def card_with(folder: Path, section: Any) -> CheckpointCard:
 
 def test_the_evaluation_tells_the_score_of_the_data_set(tmp_path: Path) -> None:
     about = card_with(tmp_path, SECTION)
-    all_moves, flip = measured(about, "flip")
+    all_moves, flip = read_measured_scores(about, "flip")
     assert (all_moves.score.value, all_moves.score.interval) == (0.46, (0.44, 0.49))
     assert flip.about == "mirrored left to right" and flip.score.value == 0.56
-    assert len(measured(about, "zoom_in")) == len(measured(about, None)) == 1
+    assert len(read_measured_scores(about, "zoom_in")) == len(read_measured_scores(about, None)) == 1
     wrong: list[Any] = [None, 3, [], {"score": 7}, {"score": True}, {"transforms": "x"}]
     for broken in wrong:
-        assert measured(card_with(tmp_path, broken), "flip") == ()
-    made = board(experiment(measured=measured(about, "flip"), where="birds test, 9 images"))
+        assert read_measured_scores(card_with(tmp_path, broken), "flip") == ()
+    made = render_experiment(
+        experiment(measured=read_measured_scores(about, "flip"), evaluated_on="birds test, 9 images")
+    )
     assert "Measured on birds test, 9 images" in made and "+0.46" in made and "+0.44 to +0.49" in made
-    assert "No evaluation of this checkpoint" in board(experiment())
+    assert "No evaluation of this checkpoint" in render_experiment(experiment())

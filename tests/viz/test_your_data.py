@@ -10,7 +10,7 @@ from tests.support.evaluation_cards import bundled
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.selection import select_defaults
 from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation
-from viz.your_data import download, result
+from viz.your_data.page import render_file_link, render_result
 
 BIRDS = "tnet-lite0-cub"
 
@@ -63,9 +63,9 @@ def test_agreement_does_not_stand_beside_accuracy(catalogue: Catalogue) -> None:
 
 def test_the_table_has_every_budget_and_escapes_names() -> None:
     [own] = add_evaluation((), BIRDS, "<b>Birds</b>", content("<img src=x>"))
-    text = result(own, ["Left out: <i>."], 12.3)
+    text = render_result(own, ["Left out: <i>."], 12.3)
     assert "<img" not in text and "<i>" not in text and "&lt;b&gt;Birds" in text
     assert text.count("<tr data-budget=") == 3 and "60.0 % <small>10.0–90.0</small>" in text
     assert "12 images of 3 classes, in 12 s" in text
-    link = download("<img src=x>", '{"a": 1}')
+    link = render_file_link("<img src=x>", '{"a": 1}')
     assert "<img" not in link and 'download="img-src-x.evaluation.json"' in link

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import html
 import io
-import re
 
 from viz.accuracy.selection import Selection
 from viz.common.curves import Curve, CurvePoint, Interval
+from viz.common.fragments import format_file_name, render_download
 
 COLUMNS = (
     "curve", "kind", "data_set", "source", "counted", "looks", "budget", "threshold", "top1", "top1_low", "top1_high",
@@ -29,16 +28,14 @@ def format_csv(shown: Selection) -> str:
 
 
 def render_downloads(shown: Selection) -> str:
-    """Render a link that holds the file, so that no file is kept anywhere."""
+    """Render a link that holds the table, and buttons that save the chart as it stands."""
     if not shown.curves:
         return ""
-    data = base64.b64encode(format_csv(shown).encode("utf-8")).decode("ascii")
-    name = re.sub(r"[^a-z0-9]+", "-", shown.data.key.casefold()).strip("-")[:60] or "data"
+    name = f"tnet-comparison-{format_file_name(shown.data.key)}"
     count = sum(len(curve.points) for curve in shown.curves)
+    link = render_download(format_csv(shown), f"{name}.csv", "text/csv;charset=utf-8", "Download CSV", "tnc-download")
     return (
-        f'<a class="tnc-download" download="tnet-comparison-{html.escape(name)}.csv" '
-        f'href="data:text/csv;charset=utf-8;base64,{data}">Download CSV</a>'
-        f"{_render_chart_button(name, 'svg')}{_render_chart_button(name, 'png')}"
+        f"{link}{_render_chart_button(name, 'svg')}{_render_chart_button(name, 'png')}"
         f'<span class="tnc-note">CSV: {count} points, full precision</span>'
     )
 
@@ -47,7 +44,7 @@ def _render_chart_button(name: str, kind: str) -> str:
     """Render a button; the browser draws the chart and its legend as they stand."""
     return (
         f'<button type="button" class="tnc-download" data-chart=".tnc-chart" data-format="{kind}" '
-        f'data-name="tnet-comparison-{html.escape(name)}">Chart as {kind.upper()}</button>'
+        f'data-name="{html.escape(name)}">Chart as {kind.upper()}</button>'
     )
 
 

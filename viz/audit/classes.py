@@ -7,15 +7,14 @@ import html
 from viz.audit.mini import mini_map
 from viz.audit.model import Audit, HeatMap, OfClass
 from viz.audit.panel import missing, panel
-from viz.common.numbers import short
-from viz.explore.card import accuracy, looks
+from viz.common.numbers import format_accuracy, format_budget, short
 
 TITLE = "Class by class"
 FEW = 12  # rows before all are asked for
 
 
 def classes_panel(audit: Audit) -> str:
-    heat, trained = audit.heat, looks(audit.trained) if audit.trained else "the trained budget"
+    heat, trained = audit.heat, format_budget(audit.trained) if audit.trained else "the trained budget"
     caption = (
         f"Top-1 {audit.measure} with {trained} and from the thumbnail alone, entropy and centre bias of the first "
         "look, and where looks fall. Classes with few images have coarse numbers, and an entropy that is small by "
@@ -55,7 +54,7 @@ def _row(entry: OfClass, heat: HeatMap, audit: Audit, hidden: bool) -> str:
     name = html.escape(entry.name)
     most = max(taken, default=0)
     drawn = (
-        f'<img src="{mini_map(taken[most], heat.grid)}" alt="" title="{looks((most,))}" width="34" height="34">'
+        f'<img src="{mini_map(taken[most], heat.grid)}" alt="" title="{format_budget((most,))}" width="34" height="34">'
         if taken
         else ""
     )
@@ -80,7 +79,7 @@ def _row(entry: OfClass, heat: HeatMap, audit: Audit, hidden: bool) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else accuracy(value)
+    return "" if value is None else format_accuracy(value)
 
 
 def _score(value: float | None) -> str:

@@ -6,8 +6,7 @@ import html
 
 from viz.audit.model import AtBudget, Audit
 from viz.audit.panel import confidence, missing, panel, percent_between, points_between
-from viz.common.numbers import percent
-from viz.explore.card import accuracy, looks
+from viz.common.numbers import format_accuracy, format_budget, percent
 
 TITLE = "Did it fail to look, or to recognise?"
 _LOOKS = (1, 2)
@@ -47,12 +46,12 @@ def _row(row: AtBudget, audit: Audit) -> str:
         "More is lost by not looking than by not recognising." if gap > rest else "Both cost the same."
     )  # fmt: skip
     told = [
-        f"<li><i class='tna-right'></i><b>{accuracy(right)}</b> right where it looks</li>",
+        f"<li><i class='tna-right'></i><b>{format_accuracy(right)}</b> right where it looks</li>",
         f"<li><i class='tna-look'></i><b>{_points(gap)}</b> failed to look{between}</li>",
         f"<li><i class='tna-recognise'></i><b>{_points(rest)}</b> failed to recognise{bound}</li>",
     ]
     return (
-        f'<div data-gap="{",".join(map(str, row.budget))}"><h3>{looks(row.budget)}</h3>'
+        f'<div data-gap="{",".join(map(str, row.budget))}"><h3>{format_budget(row.budget)}</h3>'
         f'<div class="tna-stack" aria-hidden="true">{bar}</div><ul>{"".join(told)}</ul>'
         f"<p>{html.escape(verdict)} {_closed(row, audit)}</p></div>"
     )

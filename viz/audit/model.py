@@ -6,21 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from viz.common.evaluation import Estimate
+
 Budget = tuple[int, ...]
 Cells = tuple[float, ...]  # one number per cell, row by row
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number and, where it was stated, its interval."""
-
-    value: float
-    interval: tuple[float, float] | None = None
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves no doubt about the sign."""
-        return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
 
 
 @dataclass(frozen=True)

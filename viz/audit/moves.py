@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 
-from viz.audit.model import Audit, Estimate, Moved
+from viz.audit.model import Audit, Moved
 from viz.audit.panel import between, confidence, missing, panel, percent_between, whisker
+from viz.common.evaluation import Estimate
 from viz.common.numbers import percent, signed
 
 TITLE = "Do looks follow content that is moved?"

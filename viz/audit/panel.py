@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 
-from viz.audit.model import Audit, Estimate
+from viz.audit.model import Audit
+from viz.common.evaluation import Estimate
 from viz.common.numbers import short, signed
 
 
@@ -47,7 +48,7 @@ def confidence(audit: Audit) -> str:
 def whisker(estimate: Estimate, reach: float) -> str:
     """Value and interval on a scale of ±reach, zero in the middle; grey where the sign is in doubt."""
     low, high = estimate.interval or (estimate.value, estimate.value)
-    sign = "" if not estimate.clear else " tna-for" if estimate.value > 0 else " tna-against"
+    sign = "" if not estimate.is_clear else " tna-for" if estimate.value > 0 else " tna-against"
     left, right, middle = (50 + 50 * max(-1.0, min(1.0, at / reach)) for at in (low, high, estimate.value))
     return (
         f'<div class="tna-whisker{sign}" aria-hidden="true"><i style="left:{left:.1f}%;width:{right - left:.1f}%"></i>'

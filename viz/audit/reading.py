@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.checkpoints import CheckpointCard, Evaluation
-from viz.audit.fields import estimate, signed_number, text
-from viz.audit.model import AtBudget, Audit, Budget, Estimate, Typical
+from viz.audit.model import AtBudget, Audit, Budget, Typical
 from viz.audit.reading_map import read_heat_map
 from viz.audit.reading_moves import read_moves
-from viz.common.evaluation import is_agreement, item_at, read_list, read_mapping, read_share
+from viz.common.evaluation import (
+    Estimate,
+    is_agreement,
+    item_at,
+    read_estimate,
+    read_list,
+    read_mapping,
+    read_share,
+    read_signed_number,
+    read_text,
+)
 
 REPLACED_BY = ("mean", "centre", "random")  # what the learned policy is compared with
 _POLICIES = ("learned", *REPLACED_BY, "oracle")
@@ -25,7 +34,7 @@ def read_audit(about: CheckpointCard) -> Audit | None:
         return None
     raw = evaluation.raw
     policies, trained = read_mapping(raw, "policies"), _trained(about, evaluation)
-    reasons = {name: text(read_mapping(policies, name).get("left_out")) for name in _POLICIES}
+    reasons = {name: read_text(read_mapping(policies, name).get("left_out")) for name in _POLICIES}
     return Audit(
         title=about.title or about.source,
         where=evaluation.where,
@@ -65,7 +74,7 @@ def _budgets(evaluation: Evaluation) -> tuple[AtBudget, ...]:
                 {name: value for name, value in top1.items() if value is not None},
                 {name: value for name, value in lost.items() if value is not None},
                 _difference(read_mapping(compared, "oracle-learned"), index),
-                estimate(
+                read_estimate(
                     item_at(read_list(closed, "share"), index), item_at(read_list(closed, "interval"), index), _FAR
                 ),
             )
@@ -74,7 +83,7 @@ def _budgets(evaluation: Evaluation) -> tuple[AtBudget, ...]:
 
 
 def _difference(found: dict[str, Any], index: int) -> Estimate | None:
-    return estimate(item_at(read_list(found, "difference"), index), item_at(read_list(found, "interval"), index))
+    return read_estimate(item_at(read_list(found, "difference"), index), item_at(read_list(found, "interval"), index))
 
 
 def _typical(found: dict[str, Any]) -> Typical | None:
@@ -86,7 +95,7 @@ def _named(listed: Sequence[Any]) -> tuple[tuple[str, float], ...]:
     pairs = []
     for item in listed[:_MOST_NAMES]:
         entry = item if isinstance(item, dict) else {}
-        name, score = text(entry.get("name")), signed_number(entry.get("score"), 1.0 + 1e-6)
+        name, score = read_text(entry.get("name")), read_signed_number(entry.get("score"), 1.0 + 1e-6)
         if name and score is not None:
             pairs.append((name, score))
     return tuple(pairs)

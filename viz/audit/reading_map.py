@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from viz.audit.fields import one_line, signed_number
 from viz.audit.model import Budget, Cells, HeatMap, OfClass, Where
-from viz.common.evaluation import read_list, read_mapping, read_share
+from viz.common.evaluation import clean_line, read_list, read_mapping, read_share, read_signed_number
 from viz.common.names import readable
 
 _LARGEST_GRID = 32
@@ -53,7 +52,7 @@ def _class(item: Any, cells: int, trained: Budget) -> OfClass | None:
     taken = {k: row for k, key in counted.items() if (row := _counts(entry.get(key), cells, images)) is not None}
     bias = entry.get("centre_bias")
     return OfClass(
-        name=readable(one_line(name)) if isinstance(name, str) and one_line(name) else f"class {label}",
+        name=readable(clean_line(name)) if isinstance(name, str) and clean_line(name) else f"class {label}",
         where=Where(images, taken, _lift(entry.get("probability"), cells)),
         top1=read_share(entry.get("top1")),
         thumbnail=read_share(entry.get("top1_thumbnail")),
@@ -112,5 +111,5 @@ def _scores(values: list[Any]) -> dict[int, float]:
 
 def _score(value: Any) -> float | None:
     """At most 1."""
-    found = signed_number(value, _SCORE)
+    found = read_signed_number(value, _SCORE)
     return found if found is not None and found <= 1 else None

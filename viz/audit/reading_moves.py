@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from viz.audit.fields import estimate, text
-from viz.audit.model import Estimate, Moved
-from viz.common.evaluation import read_mapping
+from viz.audit.model import Moved
+from viz.common.evaluation import Estimate, read_estimate, read_mapping, read_text
 
 _MOST = 20  # ways to move
 
@@ -26,7 +25,7 @@ def _moved(name: str, entry: Any) -> Moved | None:
     first, images = read_mapping(values, "first_look"), values.get("images")
     whole = name == "all of them"  # its text explains the section
     return Moved(
-        about=name if whole else text(values.get("about")) or text(name.replace("_", " ")),
+        about=name if whole else read_text(values.get("about")) or read_text(name.replace("_", " ")),
         images=images if type(images) is int and 0 <= images <= 10**9 else None,
         score=score,
         followed=_stated(first, "followed"),
@@ -35,4 +34,4 @@ def _moved(name: str, entry: Any) -> Moved | None:
 
 
 def _stated(values: dict[str, Any], key: str) -> Estimate | None:
-    return estimate(values.get(key), values.get(f"{key}_interval"))
+    return read_estimate(values.get(key), values.get(f"{key}_interval"))

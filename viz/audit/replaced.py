@@ -5,7 +5,7 @@ from __future__ import annotations
 from viz.audit.model import AtBudget, Audit
 from viz.audit.panel import confidence, missing, panel, points, points_between, reach_of, whisker
 from viz.audit.reading import REPLACED_BY
-from viz.explore.card import accuracy, looks
+from viz.common.numbers import format_accuracy, format_budget
 
 TITLE = "If the policy were replaced"
 _COLUMNS = {"mean": "by the data set's mean", "centre": "by the centre", "random": "by chance"}
@@ -40,8 +40,8 @@ def replaced_panel(audit: Audit) -> str:
 
 
 def _line(row: AtBudget, shown: list[str], reach: float, trained: bool) -> str:
-    name = f"{looks(row.budget)}{' <em>as trained</em>' if trained else ''}"
-    learned = f'<td data-label="as learned">{accuracy(row.top1["learned"])}</td>'
+    name = f"{format_budget(row.budget)}{' <em>as trained</em>' if trained else ''}"
+    learned = f'<td data-label="as learned">{format_accuracy(row.top1["learned"])}</td>'
     cells = "".join(_cell(row, name, reach) for name in shown)
     return f'<tr data-budget="{",".join(map(str, row.budget))}"><th scope="row">{name}</th>{learned}{cells}</tr>'
 

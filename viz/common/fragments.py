@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import re
 from collections.abc import Sequence
 
 MASTHEAD = (
@@ -29,3 +31,14 @@ def warning(sentence: str) -> str:
 def complaints(sentences: Sequence[str]) -> str:
     """What could not be used when the app started; what can be used is on the page."""
     return "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in sentences)
+
+
+def format_file_name(name: str) -> str:
+    """Return a name that every file system takes: lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60] or "data"
+
+
+def render_download(text: str, file: str, media_type: str, label: str, css_class: str) -> str:
+    """Render a link that holds the file, so that no file is kept anywhere."""
+    data = base64.b64encode(text.encode("utf-8")).decode("ascii")
+    return f'<a class="{css_class}" download="{html.escape(file)}" href="data:{media_type};base64,{data}">{label}</a>'

@@ -26,6 +26,7 @@ from viz.common.evaluation import (
 )
 
 _LEARNED = "learned"
+_MAX_MACHINE_NAME = 60  # characters
 MAX_EVALUATIONS = 5  # of one visitor
 VISITOR_PREFIX = "Your data"
 _NEEDED = ("schema", "dataset", "budgets", "policies", "attention", "intervals", "stopping")  # for curves
@@ -161,11 +162,11 @@ def _format_machine(raw: dict[str, Any]) -> str:
     ):
         return ""
     machine = read_mapping(read_mapping(raw, "run"), "machine")
-    device, threads = read_text(machine.get("device")), machine.get("threads")
+    device, threads = read_text(machine.get("device"))[:_MAX_MACHINE_NAME], machine.get("threads")
     if device != "cpu":
         return device
     counted = f", {threads} thread{'s' * (threads != 1)}" if type(threads) is int and 0 < threads < 10_000 else ""
-    return (read_text(machine.get("processor")) or "a processor") + counted
+    return (read_text(machine.get("processor"))[:_MAX_MACHINE_NAME] or "a processor") + counted
 
 
 def _sort_points(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:

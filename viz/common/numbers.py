@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 _MINUS = "\N{MINUS SIGN}"
@@ -85,3 +86,11 @@ def format_gigabytes(gigabytes: float | None) -> str:
 def format_look_count(looks: int) -> str:
     """Return '1 look' or '3 looks'."""
     return "1 look" if looks == 1 else f"{looks} looks"
+
+
+def format_budget(budget: Sequence[int]) -> str:
+    """Return '3 looks', or '2 × 1 looks' where looks are taken inside looks."""
+    if not any(budget):
+        return "thumbnail alone"
+    written = " × ".join(str(k) for k in budget)
+    return f"{written} look" if written == "1" else f"{written} looks"

@@ -29,8 +29,8 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 @lru_cache(maxsize=len(EXAMPLES))
-def picture(index: int) -> np.ndarray:
-    """Example `index` as (H, W, 3) uint8, read-only because it is shared."""
+def draw_picture(index: int) -> np.ndarray:
+    """Draw example `index` as (H, W, 3) uint8, read-only because it is shared."""
     pixels = EXAMPLES[index].draw()
     pixels.setflags(write=False)
     return pixels

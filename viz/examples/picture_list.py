@@ -12,13 +12,13 @@ import yaml
 
 from tnet_core import TNetError
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples"
-LIST = "examples.yaml"
-KINDS = ("photo", "bird", "needles")
+EXAMPLES_FOLDER = Path(__file__).resolve().parents[2] / "examples"
+LIST_FILE = "examples.yaml"
+PICTURE_KINDS = ("photo", "bird", "needles")
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedPicture:
     """One picture: what it shows, who made it, and what may be done with it."""
 
     file: str  # in the folder of the list
@@ -34,24 +34,24 @@ class Listed:
 
 
 @lru_cache(maxsize=4)
-def listed(folder: Path = FOLDER) -> tuple[Listed, ...]:
-    """All pictures, in the order of the gallery; none where the folder has no list."""
-    path = folder / LIST
+def read_picture_list(folder: Path = EXAMPLES_FOLDER) -> tuple[ListedPicture, ...]:
+    """Read all pictures, in the order of the gallery; none where the folder has no list."""
+    path = folder / LIST_FILE
     if not path.is_file():
         return ()
     try:
-        return tuple(_picture(item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))["pictures"])
+        return tuple(_read_picture(item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))["pictures"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
         raise TNetError(f"The list of examples '{path}' cannot be used ({type(error).__name__}: {error}).") from None
 
 
-def suiting(kind: str, folder: Path = FOLDER) -> tuple[Listed, ...]:
-    """The pictures for one kind of checkpoint."""
-    return tuple(picture for picture in listed(folder) if kind in picture.kinds)
+def list_pictures_of_kind(kind: str, folder: Path = EXAMPLES_FOLDER) -> tuple[ListedPicture, ...]:
+    """List the pictures for one kind of checkpoint."""
+    return tuple(picture for picture in read_picture_list(folder) if kind in picture.kinds)
 
 
-def _picture(item: dict[str, Any]) -> Listed:
+def _read_picture(item: dict[str, Any]) -> ListedPicture:
     source = {str(key): str(value) for key, value in item["source"].items()}
     texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement")}
     more = {key: str(item.get(key, "")) for key in ("sha256", "link", "label")}
-    return Listed(kinds=tuple(item["kinds"]), source=source, **texts, **more)
+    return ListedPicture(kinds=tuple(item["kinds"]), source=source, **texts, **more)

@@ -12,7 +12,7 @@ from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
 from tnet_core.checkpoints.files import TENSOR_FILE
 from tnet_core.trace.json import VERSION
-from viz.explore.card import licence
+from viz.explore.checkpoint import format_licence
 
 _PACKAGES = ("torch", "timm", "numpy", "gradio")
 
@@ -29,7 +29,7 @@ def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
         "origin": about.origin,
         "model": describe(trace.config),
         "sha256": None if weights is None else weights.sha256,
-        "licence": licence(about),
+        "licence": format_licence(about),
         "image": {"sha256": trace.image.known_sha256, "hashed": trace.image.hashed},
         "sampling": _sampling(trace),
         "versions": _versions(),

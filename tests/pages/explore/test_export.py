@@ -19,7 +19,7 @@ from pages.server.model_cache import UNTRAINED, Shelf
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.inference.replay import replay
-from viz.examples import picture as drawn
+from viz.examples import draw_picture as drawn
 
 
 @pytest.fixture(scope="module")

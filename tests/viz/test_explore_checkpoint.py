@@ -12,12 +12,12 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
+from viz.common.numbers import format_budget
 from viz.examples import EXAMPLES
-from viz.examples.picture_list import suiting
+from viz.examples.picture_list import list_pictures_of_kind
 from viz.explore import gallery
-from viz.explore.card import card, looks, shown_results
-from viz.explore.furniture import Furniture, furniture
-from viz.explore.kinds import kind_of
+from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel, render_card, select_results
+from viz.explore.gallery import find_picture_kind
 
 
 def evaluation(*budgets: tuple[int, ...]) -> Evaluation:
@@ -38,7 +38,7 @@ def words(html: str) -> str:
 
 def test_a_card_says_what_was_measured_where_and_what_is_allowed() -> None:
     shown = words(
-        card(
+        render_card(
             about(
                 description="A small model",
                 numbers="measured by us",
@@ -58,14 +58,14 @@ def test_a_card_says_what_was_measured_where_and_what_is_allowed() -> None:
 
 
 def test_a_checkpoint_without_measurements_says_so() -> None:
-    assert "accuracy not measured" in card(about())
-    assert "no evaluation.json" in card(about())
-    assert "<table" not in card(about())
+    assert "accuracy not measured" in render_card(about())
+    assert "no evaluation.json" in render_card(about())
+    assert "<table" not in render_card(about())
 
 
 def test_agreement_is_not_called_accuracy() -> None:
     agreeing = replace(evaluation((0,), (3,)), raw={"agreement": {}})
-    shown = words(card(about(evaluation=agreeing)))
+    shown = words(render_card(about(evaluation=agreeing)))
     assert "agrees with the whole image in 51.0 % with 3 looks" in shown
     assert "not accuracy" in shown
     assert "top-1" not in shown
@@ -74,13 +74,13 @@ def test_agreement_is_not_called_accuracy() -> None:
 def test_what_a_checkpoint_says_is_escaped() -> None:
     hostile = "<script>x</script>"
     measured = Evaluation(hostile, hostile, 1, (BudgetResult((3,), 0.5),))
-    html = card(about(title=hostile, description=hostile, numbers=hostile, evaluation=measured))
+    html = render_card(about(title=hostile, description=hostile, numbers=hostile, evaluation=measured))
     assert "<script" not in html
 
 
 def test_few_budgets_are_listed_the_trained_one_among_them() -> None:
     two = about(replace(TINY, budget=(7,)), evaluation=evaluation(*((k,) for k in range(11))))
-    shown = [result.budget for result in shown_results(two)]
+    shown = [result.budget for result in select_results(two)]
     assert len(shown) == 8
     assert shown == sorted(shown)
     assert {(0,), (7,), (10,)} <= set(shown)
@@ -88,7 +88,7 @@ def test_few_budgets_are_listed_the_trained_one_among_them() -> None:
 
 def test_three_levels_list_combinations_up_to_the_trained_budget() -> None:
     every = evaluation(*((a, b) for a in range(4) for b in range(4)))
-    shown = [result.budget for result in shown_results(about(TINY_3L, evaluation=every))]
+    shown = [result.budget for result in select_results(about(TINY_3L, evaluation=every))]
     assert (2, 2) in shown
     assert all(a <= 2 and b <= 2 for a, b in shown)
 
@@ -97,7 +97,7 @@ def test_three_levels_list_combinations_up_to_the_trained_budget() -> None:
     ("budget", "written"), [((0,), "thumbnail alone"), ((1,), "1 look"), ((3,), "3 looks"), ((2, 1), "2 × 1 looks")]
 )
 def test_budgets_are_written_in_words(budget: tuple[int, ...], written: str) -> None:
-    assert looks(budget) == written
+    assert format_budget(budget) == written
 
 
 # Kinds and pictures ---------------------------------------------------------------------------------
@@ -117,57 +117,57 @@ def test_budgets_are_written_in_words(budget: tuple[int, ...], written: str) -> 
     ],
 )
 def test_a_checkpoint_is_for_what_it_was_trained_on(source: str, provenance: dict[str, Any], kind: str) -> None:
-    assert kind_of(about(source=source, title="", provenance=provenance)) == kind
+    assert find_picture_kind(about(source=source, title="", provenance=provenance)) == kind
 
 
 def test_the_gallery_shows_what_suits_the_checkpoint() -> None:
     for kind in ("photo", "bird"):
-        titles = [picture.title for picture in gallery.pictures_for(kind)]
-        assert titles == [item.title for item in suiting(kind)]
-    assert len(gallery.pictures_for("photo")) > len(gallery.pictures_for("bird"))
+        titles = [picture.title for picture in gallery.list_pictures(kind)]
+        assert titles == [item.title for item in list_pictures_of_kind(kind)]
+    assert len(gallery.list_pictures("photo")) > len(gallery.list_pictures("bird"))
 
 
 def test_photographs_name_their_author_and_licence() -> None:
-    for picture, item in zip(gallery.pictures_for("photo"), suiting("photo"), strict=True):
+    for picture, item in zip(gallery.list_pictures("photo"), list_pictures_of_kind("photo"), strict=True):
         assert item.author in picture.credit
         assert item.licence in picture.credit
 
 
 def test_drawings_stand_in_where_no_picture_suits(tmp_path: Path) -> None:
-    assert gallery.pictures_for("photo", tmp_path) == gallery.drawings()
-    assert [picture.title for picture in gallery.drawings()] == [example.title for example in EXAMPLES]
+    assert gallery.list_pictures("photo", tmp_path) == gallery.list_drawings()
+    assert [picture.title for picture in gallery.list_drawings()] == [example.title for example in EXAMPLES]
 
 
 def test_the_gallery_marks_the_chosen_example_only() -> None:
-    pictures = gallery.drawings()
-    html = gallery.gallery(pictures, 2)
+    pictures = gallery.list_drawings()
+    html = gallery.render_gallery(pictures, 2)
     pressed = re.findall(r'data-example="(\d+)" [^>]*aria-pressed="true"', html)
     assert pressed == ["2"]
-    assert 'aria-pressed="true"' not in gallery.gallery(pictures, None)
+    assert 'aria-pressed="true"' not in gallery.render_gallery(pictures, None)
     assert html.count("<button") == len(EXAMPLES)
 
 
 def test_titles_of_pictures_are_escaped() -> None:
-    html = gallery.gallery([gallery.Picture('"><script>', 0)], 0)
+    html = gallery.render_gallery([gallery.ExamplePicture('"><script>', 0)], 0)
     assert "<script" not in html
 
 
 def test_a_fetched_picture_is_called_by_its_file_name() -> None:
-    picture = gallery.fetched_picture("tits/great-tit_2.jpg", Path("/cache/x.jpg"), "from somewhere")
+    picture = gallery.build_hub_picture("tits/great-tit_2.jpg", Path("/cache/x.jpg"), "from somewhere")
     assert (picture.title, picture.credit) == ("Great tit 2", "from somewhere")
 
 
 def test_only_birds_are_invited() -> None:
-    assert "200 species" in gallery.invitation("bird", 200)
-    assert gallery.invitation("photo", 1000) == ""
+    assert "200 species" in gallery.render_invitation("bird", 200)
+    assert gallery.render_invitation("photo", 1000) == ""
 
 
 # The rest --------------------------------------------------------------------------------
 
 
-def furnish(config: tn.TNetConfig, **changes: Any) -> Furniture:
+def furnish(config: tn.TNetConfig, **changes: Any) -> CheckpointPanel:
     options = {"trained": True, "has_more": False} | changes
-    return furniture(about(config), "mine", [("Mine", "mine")], **options)
+    return build_checkpoint_panel(about(config), "mine", [("Mine", "mine")], **options)
 
 
 def test_an_untrained_model_is_announced_and_has_no_card() -> None:
