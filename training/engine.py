@@ -21,12 +21,12 @@ from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import fold_frozen
 from tnet_core.modeling.tnet import TNet
 from training.data import check_classes, open_split
+from training.data.loading import training_loader, unpack
 from training.data.sample import ImageDataset
 from training.ema import WeightAverage
 from training.evaluation.curve import validation_curve
 from training.freezing import freeze, training_mode
 from training.learner import LOGGED, Learner
-from training.loading import training_loader, unpack
 from training.metrics import Averages, Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.recipes.reading import to_mapping

@@ -24,19 +24,18 @@ from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, Looked, cell_values, check_two_levels, classes_in, make_bank
 from training.data import check_classes, open_split
 from training.data.augment import Augment
+from training.data.loading import AugmentedView, before_workers, collate, quiet_worker, unpack
 from training.data.sample import ImageDataset
 from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.rankers import centre_scores
 from training.evaluation.stream import batches
 from training.evaluation.tree import Tree, grid_ranks
-from training.loading import AugmentedView, collate, unpack
 from training.metrics import Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.policy_targets import Target, looks_loss, make_target, policy_scores
 from training.recipes.recipe import BankSection, Recipe
 from training.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
 from training.warmstart import warm_start
-from training.workers import before_workers, quiet_worker
 
 _CHUNK = 128  # rows valued at once
 _IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops

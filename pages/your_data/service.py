@@ -16,7 +16,7 @@ from pages.explore.service import Explorer
 from tnet_core.numbers import whole
 from training.data.archive import told as told_of_files
 from training.data.archive import unpacked
-from training.data.files import FileDataset
+from training.data.dataset import FileDataset
 from training.data.folders import open_folder
 from training.evaluation.evaluate import evaluate
 from training.evaluation.known import known_part

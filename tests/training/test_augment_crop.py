@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.data.augmentation.crop import random_crop
+from training.data.augment import random_crop
 
 NONE = np.zeros((0, 4), np.float32)
 

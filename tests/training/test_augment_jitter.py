@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from training.data.augmentation.colour import brightness, contrast, distorted, hue, saturation
-from training.data.augmentation.geometry import rotated, translated
+from training.data.augment import brightness, contrast, distorted, hue, rotated, saturation, translated
 
 
 def colours(count: int = 40, seed: int = 0) -> np.ndarray:
@@ -65,7 +64,7 @@ def test_one_in_five_pictures_keeps_its_colours_and_the_rest_is_clipped() -> Non
 
 
 def test_the_order_of_the_operations_matters_and_all_four_occur(monkeypatch: pytest.MonkeyPatch) -> None:
-    from training.data.augmentation import colour
+    from training.data import augment as colour
 
     calls: list[str] = []
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from training.data.augmentation.kernels import KERNELS
-from training.data.augmentation.resize import METHODS, resized, taps
+from training.data.resize import KERNELS, METHODS, resized, taps
 
 
 def noise(height: int, width: int, seed: int = 0) -> np.ndarray:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.training.data_files import class_folders, listed_birds, picture, small_cub
 from tnet_core.errors import TNetError
-from training.data import listing, open_split
-from training.data.cub import readable_names
+from training.data import open_split, reading
+from training.data.birds import readable_names
 from training.recipes.recipe import DataSection
 
 
@@ -129,7 +129,7 @@ def test_damaged_lists_are_named(tmp_path: Path, file: str, text: str | None, wo
 
 def test_a_list_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_cub(tmp_path)
-    monkeypatch.setattr(listing, "MAX_LIST_BYTES", 100)
+    monkeypatch.setattr(reading, "MAX_LIST_BYTES", 100)
     with pytest.raises(TNetError, match=r"images\.txt' has \d+ bytes; at most 100"):
         open_split(section(tmp_path), "train")
 

@@ -54,7 +54,7 @@ def test_cached_samples_equal_decoded_ones(data: DataSection) -> None:
 
 def test_a_finished_cache_is_used_without_decoding(data: DataSection, monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_split(data, "train")
-    monkeypatch.setattr("training.data.files.read_image", lambda *_: pytest.fail("decoded again"))
+    monkeypatch.setattr("training.data.dataset.read_image", lambda *_: pytest.fail("decoded again"))
     again = open_split(data, "train")
     assert np.array_equal(first[3].image, again[3].image)
 
@@ -99,7 +99,7 @@ def test_an_interruption_leaves_no_cache(data: DataSection, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("training.data.files.read_image", interrupted)
+        patch.setattr("training.data.dataset.read_image", interrupted)
         with pytest.raises(KeyboardInterrupt):
             open_split(data, "train")
     assert left(data) == []
@@ -139,7 +139,7 @@ def test_a_cache_folder_that_is_a_file_is_refused(data: DataSection) -> None:
 
 
 def test_processes_that_ask_at_once_decode_every_image_once(data: DataSection, monkeypatch: pytest.MonkeyPatch) -> None:
-    from training.data import files
+    from training.data import dataset as files
 
     decoded = []
     original = files.read_image
@@ -160,7 +160,7 @@ def test_processes_that_ask_at_once_decode_every_image_once(data: DataSection, m
 def test_a_build_that_was_killed_is_started_again(data: DataSection) -> None:
     script = f"""
         import time
-        from training.data import files, open_split
+        from training.data import dataset as files, open_split
         from training.recipes.recipe import DataSection
         original, count = files.read_image, []
         def slow(*arguments):

@@ -15,7 +15,7 @@ import pytest
 from tests.support.models import TINY
 from tests.training.data_files import class_folders, picture, write_picture
 from tnet_core.errors import TNetError
-from training.data import boxes, check_classes, listing, open_folder, open_split
+from training.data import check_classes, open_folder, open_split, reading, sample
 from training.recipes.recipe import DataSection
 
 
@@ -206,10 +206,10 @@ def test_lists_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pyte
     class_folders(tmp_path / "train")
     (tmp_path / "classes.txt").write_text("ant\nbee\n" + "\n" * 100)
     (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nbee/bee_0.png,8,6,16,12,32,24\n")
-    monkeypatch.setattr(boxes, "MAX_BYTES", 30)
+    monkeypatch.setattr(sample, "MAX_BYTES", 30)
     with pytest.raises(TNetError, match=r"boxes\.csv' has \d+ bytes; at most 30"):
         open_split(section(tmp_path, boxes="boxes.csv"), "train")
-    monkeypatch.setattr(listing, "MAX_LIST_BYTES", 50)
+    monkeypatch.setattr(reading, "MAX_LIST_BYTES", 50)
     with pytest.raises(TNetError, match=r"classes\.txt' has \d+ bytes; at most 50"):
         open_split(section(tmp_path), "train")
 

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.training.data_files import picture
 from tnet_core.errors import TNetError
 from tnet_core.imageio.decode import decode_bytes
-from training.data.mnist import MAX_BYTES, read_idx
+from training.data.needles.mnist import MAX_BYTES, read_idx
 from training.data.reading import read_image
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.evaluation import NAMES, TWO, Canvases, varied
 from tnet_core.errors import TNetError
-from training.data.cub import readable_names
+from training.data.birds import readable_names
 from training.evaluation.classes import fit_to, match_classes, plain_name
 
 FOLDERS = ("001.Black_footed_Albatross", "013.Bobolink", "159.Black_and_white_Warbler")

@@ -14,8 +14,8 @@ from accelerate.data_loader import BatchSamplerShard
 from tests.support.processes import run_python
 from tests.support.training import ROOT, Colours, recipe_values
 from tnet_core.errors import TNetError
+from training.data.loading import Batches, training_loader, unpack
 from training.data.sample import Sample
-from training.loading import Batches, training_loader, unpack
 from training.recipes.recipe import AugmentSection, DataSection, ModelSection, Recipe
 
 

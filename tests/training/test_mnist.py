@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tnet_core.errors import TNetError
-from training.data.mnist import read_idx, read_mnist
 from training.data.needles import NeedlesDataset
+from training.data.needles.mnist import read_idx, read_mnist
 from training.recipes.recipe import NeedlesSection
 
 MNIST = NeedlesSection(canvas=192, glyph=24, needles=2, decoys=1, distractors=1, source="mnist", train_size=20)

@@ -14,7 +14,7 @@ from tnet_core.modeling.tnet import TNet
 from training.adapt.full_image import stream
 from training.adapt.photographs import Photographs
 from training.bank import MANIFEST_FILE, FeatureBank, make_bank
-from training.data.files import FileDataset
+from training.data.dataset import FileDataset
 from training.evaluation.modes import evaluating
 from training.run_folder import fingerprint
 

@@ -10,7 +10,7 @@ from timm.data import ImageNetInfo, infer_imagenet_subset
 from timm.models import PretrainedCfg
 
 from tnet_core.errors import TNetError
-from training.data.imagenet import readable_names
+from training.data.folders import readable_names
 from training.evaluation.classes import match_classes
 
 _NUMBERED = re.compile(r"[\s_-]+\d+$")

@@ -9,9 +9,8 @@ from pathlib import Path
 from tnet_core.errors import TNetError
 from training.adapt.classes import Classes
 from training.adapt.options import AdaptOptions, Labels
-from training.data.files import Entry, FileDataset
-from training.data.listing import images_below, is_folder
-from training.data.splits import held_out
+from training.data.dataset import Entry, FileDataset, held_out
+from training.data.reading import images_below, is_folder
 from training.evaluation.stream import spread
 
 TRAIN, HELD_OUT = "train", "held-out"

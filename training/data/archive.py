@@ -25,8 +25,8 @@ from PIL import Image
 
 from tnet_core.errors import TNetError
 from tnet_core.imageio.decode import FORMATS
-from training.data.files import Entry, FileDataset
-from training.data.listing import is_image
+from training.data.dataset import Entry, FileDataset
+from training.data.reading import is_image
 
 MAX_ZIP_BYTES = 50 << 20  # of the archive itself
 MAX_LIST_BYTES = 4 << 20  # of the archive's list of members, which is read at once

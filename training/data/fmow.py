@@ -9,10 +9,9 @@ from typing import Any
 
 from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
-from training.data.boxes import Boxes
-from training.data.files import Entry, FileDataset
+from training.data.dataset import Entry, FileDataset, Which, keep_side, root_folder, split_folder, split_name
 from training.data.folders import list_images
-from training.data.splits import Which, keep_side, root_folder, split_folder, split_name
+from training.data.sample import Boxes
 from training.recipes.recipe import DataSection
 
 NAME = "fMoW"

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from timm.data import ImageNetInfo
+
 from tnet_core.errors import TNetError
-from training.data.boxes import NO_BOXES, Boxes, key, read_boxes_csv
-from training.data.files import Entry, FileDataset, check_boxes_used
-from training.data.listing import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
-from training.data.splits import Which, divided, root_folder, split_folder, split_name
+from training.data.dataset import (
+    Entry,
+    FileDataset,
+    Which,
+    check_boxes_used,
+    divided,
+    root_folder,
+    split_folder,
+    split_name,
+)
+from training.data.reading import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
+from training.data.sample import NO_BOXES, Boxes, key, read_boxes_csv
 from training.recipes.recipe import DataSection
 
 CLASS_LIST = "classes.txt"
@@ -132,3 +143,27 @@ def _class_order(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]
         return listed
     train = root / data.train
     return class_folders(train if is_folder(train) and folder != root else folder)
+
+
+def open_imagenet(data: DataSection, which: Which) -> FileDataset:
+    return open_class_folders(data, which, "ImageNet", readable_names)
+
+
+def readable_names(ids: Sequence[str]) -> tuple[str, ...]:
+    """The first of a class's synonyms; all of them where that is shared; with the id where even these are.
+
+    Folders that are none of the 1000 classes keep their name.
+    """
+    info = ImageNetInfo("imagenet-1k")
+    known = dict(zip(info.label_names(), info.label_descriptions(), strict=True))
+    first = Counter(text.partition(",")[0] for text in known.values())
+    whole = Counter(known.values())
+
+    def name(class_id: str) -> str:
+        text = known.get(class_id, class_id)
+        short = text.partition(",")[0]
+        if first[short] <= 1:
+            return short
+        return text if whole[text] == 1 and text != short else f"{text} ({class_id})"
+
+    return tuple(name(class_id) for class_id in ids)

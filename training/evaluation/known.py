@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.data.files import FileDataset
+from training.data.dataset import FileDataset
 from training.data.sample import ImageDataset
 from training.evaluation.classes import fit_to, match_classes
 

@@ -10,9 +10,9 @@ from tnet_core.checkpoints.hub_id import PREFIX
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
 from training.data import open_folder, open_split
-from training.data.listing import is_folder, sub_folders
+from training.data.dataset import folders_there
+from training.data.reading import is_folder, sub_folders
 from training.data.sample import ImageDataset, Sample
-from training.data.splits import folders_there
 from training.recipes.reading import read_recipe, recipe_names
 from training.recipes.recipe import Recipe
 

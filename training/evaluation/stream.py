@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader, Dataset
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from training.data.augment import evaluation_view
+from training.data.loading import before_workers, quiet_worker
 from training.data.sample import ImageDataset
-from training.workers import before_workers, quiet_worker
 
 
 @dataclass(frozen=True)

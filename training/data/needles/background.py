@@ -1,14 +1,39 @@
-"""Cluttered backgrounds: an invented map with relief, paths and scattered specks. Integer arithmetic only."""
+"""Cluttered backgrounds: an invented map with relief, paths and scattered specks. Integer arithmetic only.
+
+The sines and random numbers that all of `needles` draws with give the same integers on every machine.
+"""
 
 from __future__ import annotations
 
 import colorsys
+import math
 from functools import lru_cache
 
 import cv2
 import numpy as np
 
-from training.data.needles.streams import ONE, TURN, between, cosine, sine, sine_table
+TURN = 1024  # angles are counted in parts of a full turn
+ONE = 1 << 16  # fixed-point one
+
+
+def between(generator: np.random.Generator, low: int, high: int) -> int:
+    """A whole number in low…high, both included."""
+    return int(generator.integers(low, high + 1))
+
+
+@lru_cache(maxsize=1)
+def sine_table() -> np.ndarray:
+    """(TURN,) int64: sin(2 pi i / TURN) in fixed point. Rounding hides how a machine computes sines."""
+    return np.array([round(math.sin(2 * math.pi * i / TURN) * ONE) for i in range(TURN)], dtype=np.int64)
+
+
+def sine(angle: int) -> int:
+    return int(sine_table()[angle % TURN])
+
+
+def cosine(angle: int) -> int:
+    return int(sine_table()[(angle + TURN // 4) % TURN])
+
 
 _GRAIN_SIDE = 509  # prime, so that repeats never line up with anything
 

@@ -1,19 +1,25 @@
-"""`NeedlesDataset`: a split of generated canvases."""
+"""`NeedlesDataset`: a split of generated canvases. The numbers a canvas is drawn from do not depend on its class."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tnet_core.errors import TNetError
-from training.data.mnist import read_mnist
-from training.data.needles.canvas import Canvas, Painter, draw_canvas, fits_on_canvas, paint_symbol
-from training.data.needles.digits import digit_painter
-from training.data.needles.streams import balanced_labels, canvas_stream
-from training.data.needles.symbols import SYMBOL_NAMES
+from training.data.needles.background import background, between, grain
+from training.data.needles.marks import Mark, Painter, draw_strokes, largest_pebble, reach_of, sample_marks
+from training.data.needles.mnist import digit_painter, read_mnist
+from training.data.needles.symbols import SYMBOL_NAMES, meaningless, symbol
 from training.data.sample import Sample
 from training.recipes.recipe import NeedlesSection
+
+SPLITS = ("train", "validation", "test")
+# What a stream is for: no two purposes share numbers.
+_LABELS, _CANVAS = 0, 1
+_TRIES = 64  # positions tried for a mark before the layout starts anew
 
 
 class NeedlesDataset:
@@ -90,3 +96,78 @@ def _check(section: NeedlesSection) -> None:
             refuse(key, "must be at least 1")
     if not fits_on_canvas(section):
         refuse("glyph", "so many glyphs of that size do not fit on the canvas; use fewer, smaller, or a larger canvas")
+
+
+@dataclass(frozen=True)
+class Canvas:
+    image: np.ndarray  # (S, S, 3) uint8 RGB
+    needles: tuple[Mark, ...]
+
+
+def paint_symbol(canvas: np.ndarray, mark: Mark, label: int, _: int) -> None:
+    draw_strokes(canvas, mark, symbol(label))
+
+
+def draw_canvas(
+    section: NeedlesSection, generator: np.random.Generator, label: int, paint: Painter = paint_symbol, extra: int = 0
+) -> Canvas:
+    """A canvas with as many needles as the section says or, every other time, `extra` more.
+
+    All random numbers come from `generator`, in an order that is the same for every label.
+    """
+    image = background(generator, section.canvas, section.clutter)
+    count = section.needles + extra * between(generator, 0, 1)
+    pale = [True] * (count + section.decoys) + [False] * section.distractors
+    marks = place(sample_marks(generator, section.glyph, pale), section.canvas, generator)
+    needles, others = marks[:count], marks[count:]
+    for mark in others:
+        draw_strokes(image, mark, meaningless(generator))
+    for mark in needles:
+        paint(image, mark, label, between(generator, 0, 2**31 - 1))
+    grain(generator, image, strength=between(generator, 6, 10))
+    return Canvas(image, tuple(needles))
+
+
+def place(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:
+    """Give every mark a position, uniformly among those where it touches no other."""
+    while True:  # `fits_on_canvas` makes a second round rare
+        placed: list[Mark] = []
+        for mark in marks:
+            tries = generator.integers(mark.reach, side - mark.reach, (_TRIES, 2), endpoint=True).tolist()
+            spot = next((xy for xy in tries if all(_apart(xy, mark, other) for other in placed)), None)
+            if spot is not None:
+                placed.append(replace(mark, x=spot[0], y=spot[1]))
+        if len(placed) == len(marks):
+            return placed
+
+
+def _apart(spot: Sequence[int], mark: Mark, other: Mark) -> bool:
+    """Whether a mark at (x, y) leaves a tenth of the pebbles' size between them."""
+    distance = (spot[0] - other.x) ** 2 + (spot[1] - other.y) ** 2
+    return 100 * distance >= (11 * (mark.pebble + other.pebble)) ** 2
+
+
+def fits_on_canvas(section: NeedlesSection) -> bool:
+    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 35 %."""
+    count = section.needles + section.extra + section.decoys + section.distractors
+    pebble = largest_pebble(section.glyph)
+    free = section.canvas - 2 * (reach_of(pebble) - pebble)  # where pebbles may lie
+    return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.35 * free**2
+
+
+def canvas_stream(seed: int, split: str, index: int) -> np.random.Generator:
+    """The numbers that canvas `index` of a split is drawn from."""
+    return np.random.default_rng([seed, _CANVAS, _code(split), index])
+
+
+def balanced_labels(seed: int, split: str, size: int, classes: int) -> np.ndarray:
+    """(size,) int64. Every run of `classes` labels holds each class once, in random order."""
+    generator = np.random.default_rng([seed, _LABELS, _code(split)])
+    rounds = -(-size // classes)
+    return generator.permuted(np.tile(np.arange(classes), (rounds, 1)), axis=1).ravel()[:size]
+
+
+def _code(split: str) -> int:
+    if split not in SPLITS:
+        raise TNetError(f"The needles data set has no split '{split}'; it has {', '.join(SPLITS)}.")
+    return SPLITS.index(split)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import cv2
 import numpy as np
 
-from training.data.needles.background import colour
-from training.data.needles.streams import ONE, TURN, cosine, sine, sine_table
+from training.data.needles.background import ONE, TURN, colour, cosine, sine, sine_table
 from training.data.needles.symbols import Drawing
 
 PEBBLE = 145  # diameter of a pebble in percent of the glyph's side
@@ -48,6 +47,10 @@ class Mark:
     def box(self) -> tuple[int, int, int, int]:
         """Square around the pebble: x0, y0, x1, y1."""
         return self.x - self.pebble, self.y - self.pebble, self.x + self.pebble, self.y + self.pebble
+
+
+# Draws what names the class on a needle: (canvas, mark, label, a number that picks among several drawings).
+Painter = Callable[[np.ndarray, Mark, int, int], None]
 
 
 def reach_of(pebble: int) -> int:

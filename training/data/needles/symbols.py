@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from training.data.needles.streams import ONE, TURN, between, cosine, sine
+from training.data.needles.background import ONE, TURN, between, cosine, sine
 
 _INK = 1_500_000  # length times thickness, in square units
 _WIDTHS = (170, 400)  # thinnest and thickest stroke, in units

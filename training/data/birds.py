@@ -1,16 +1,35 @@
-"""The layout that CUB and NABirds share: text files that list images, classes, splits and boxes by image id."""
+"""CUB-200-2011 and NABirds: text files that list images, classes, splits and boxes by image id.
+
+CUB may also lie in plain class folders. Its class names come from the folders by a rule that can be undone: the number
+before the dot is the label plus one; an underscore before a lower-case letter stands for a hyphen, any other for a
+space ('001.Black_footed_Albatross' -> 'Black-footed Albatross'). Labels of NABirds count classes as images.txt reaches
+them, as the official code does.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from tnet_core.errors import TNetError
-from training.data.boxes import NO_BOXES, Boxes, checked, read_boxes_csv
-from training.data.files import Entry, FileDataset, check_boxes_used
-from training.data.listing import is_file, read_lines
-from training.data.splits import Which, divided, listed_as_train, root_folder, split_name
+from training.data.dataset import (
+    Entry,
+    FileDataset,
+    Which,
+    check_boxes_used,
+    divided,
+    listed_as_train,
+    root_folder,
+    split_name,
+)
+from training.data.folders import open_class_folders
+from training.data.reading import is_file, read_lines
+from training.data.sample import NO_BOXES, Boxes, checked, read_boxes_csv
 from training.recipes.recipe import DataSection
+
+CUB, NABIRDS = "CUB-200-2011", "NABirds"
 
 
 def open_listed(
@@ -92,3 +111,37 @@ def _boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
     if not is_file(path):
         return {}
     return {image: Boxes((checked(line.split(), f"{path}, image {image},"),)) for image, line in _table(path).items()}
+
+
+def open_cub(data: DataSection, which: Which) -> FileDataset:
+    if is_file(root_folder(data) / "images.txt"):
+        return open_listed(
+            data,
+            which,
+            CUB,
+            order=lambda classes, _seen: sorted(classes, key=_number),
+            readable=lambda names: readable_names(tuple(names.values())),
+        )
+    return open_class_folders(data, which, CUB, readable_names)
+
+
+def readable_names(folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(re.sub("_(?=[a-z])", "-", re.sub(r"^\d+\.", "", folder)).replace("_", " ") for folder in folders)
+
+
+def _number(class_id: str) -> int:
+    if not class_id.isdigit():
+        raise TNetError(f"classes.txt of {CUB} must number its classes, and '{class_id}' is no number.")
+    return int(class_id)
+
+
+def open_nabirds(data: DataSection, which: Which) -> FileDataset:
+    return open_listed(
+        data, which, NABIRDS, order=lambda _classes, seen: tuple(dict.fromkeys(seen)), readable=unique_names
+    )
+
+
+def unique_names(names: Mapping[str, str]) -> tuple[str, ...]:
+    """The names, by class id; those that several classes share are told apart by the id."""
+    times = Counter(names.values())
+    return tuple(name if times[name] == 1 else f"{name} (class {class_id})" for class_id, name in names.items())

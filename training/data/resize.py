@@ -3,17 +3,20 @@
 All of them are separable and linear, so an axis is resized by a sparse matrix: `taps` gives the source pixels and
 weights of every output pixel. It is applied in bands, dense products of a few output lines with the few source
 lines that they need.
+
+Kernels are functions of the distance in source pixels, never stretched. Resizing with one takes, for every output
+pixel, the source pixels within `radius` of its centre, weighs them and divides by the sum of the weights; what lies
+beyond the border takes no part.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import torch
-
-from training.data.augmentation.kernels import KERNELS
 
 METHODS = ("bilinear", "lanczos3", "lanczos5", "bicubic", "gaussian", "nearest", "area", "mitchell")
 BAND = 32  # output lines per product
@@ -138,3 +141,44 @@ def _area(inputs: int, outputs: int) -> Taps:
     share = (np.minimum(at + 1, begin + scale) - np.maximum(at, begin)).clip(0)
     share[(at >= inputs) | (share < 1e-6)] = 0
     return Taps(at.clip(0, inputs - 1), share / share.sum(axis=1, keepdims=True))
+
+
+class Kernel(NamedTuple):
+    radius: float
+    weight: Callable[[np.ndarray], np.ndarray]  # of distances >= 0
+
+
+def _lanczos(radius: int) -> Kernel:
+    def weight(d: np.ndarray) -> np.ndarray:
+        return np.where(d <= radius, np.sinc(d) * np.sinc(d / radius), 0)
+
+    return Kernel(radius, weight)
+
+
+def _gaussian(radius: float) -> Kernel:
+    sigma = radius / 3
+
+    def weight(d: np.ndarray) -> np.ndarray:
+        return np.where(d < radius, np.exp(-(d**2) / (2 * sigma**2)), 0)
+
+    return Kernel(radius, weight)
+
+
+def _cubic(b: float, c: float) -> Kernel:
+    """The family of Mitchell and Netravali (1988)."""
+
+    def weight(d: np.ndarray) -> np.ndarray:
+        near = (12 - 9 * b - 6 * c) * d**3 + (-18 + 12 * b + 6 * c) * d**2 + (6 - 2 * b)
+        far = (-b - 6 * c) * d**3 + (6 * b + 30 * c) * d**2 + (-12 * b - 48 * c) * d + (8 * b + 24 * c)
+        return np.where(d < 1, near, np.where(d < 2, far, 0)) / 6
+
+    return Kernel(2, weight)
+
+
+KERNELS = {
+    "lanczos3": _lanczos(3),
+    "lanczos5": _lanczos(5),
+    "gaussian": _gaussian(1.5),
+    "mitchell": _cubic(1 / 3, 1 / 3),
+    "bicubic": _cubic(0, 0.5),  # Keys with a = -1/2
+}

@@ -1,4 +1,4 @@
-"""Reader of the MNIST digits: the four gzipped idx files, as published."""
+"""Needles that show handwritten digits: the reader of MNIST's four gzipped idx files, and how digits are painted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+import cv2
 import numpy as np
 
 from tnet_core.errors import TNetError
-from training.data.listing import is_file, is_folder
+from training.data.needles.background import ONE
+from training.data.needles.marks import Mark, Painter, draw
+from training.data.reading import is_file, is_folder
 
 _FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
@@ -71,3 +74,24 @@ def read_idx(path: Path) -> np.ndarray:
     if len(content) < start or len(content) - start != math.prod(shape):
         raise TNetError(f"{path} does not hold the number of bytes its header states; fetch it again.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def digit_painter(images: np.ndarray, labels: np.ndarray) -> Painter:
+    """Paints digits of a class, picked from images (N, 28, 28) uint8 with labels (N,)."""
+    members = {int(digit): np.flatnonzero(labels == digit) for digit in np.unique(labels)}
+
+    def paint(canvas: np.ndarray, mark: Mark, label: int, pick: int) -> None:
+        chosen = members[label]
+        draw(canvas, mark, _coverage(images[chosen[pick % len(chosen)]], mark))
+
+    return paint
+
+
+def _coverage(digit: np.ndarray, mark: Mark) -> np.ndarray:
+    """The digit (28, 28) turned, scaled and sheared as the mark says: (2 * reach, 2 * reach) uint8."""
+    size = 2 * mark.reach
+    # MNIST digits fill 20 of 28 pixels; a glyph's side is that of the digit itself.
+    linear = mark.matrix / ONE * (mark.glyph / 20)
+    shift = np.full(2, (size - 1) / 2) - linear @ np.full(2, 13.5)
+    turned: np.ndarray = cv2.warpAffine(digit, np.column_stack([linear, shift]), (size, size), flags=cv2.INTER_LINEAR)
+    return turned

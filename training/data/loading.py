@@ -6,9 +6,11 @@ was loaded before, so a run continues from its step number alone.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor
@@ -18,7 +20,6 @@ from tnet_core.errors import TNetError
 from training.data.augment import Augment
 from training.data.sample import ImageDataset
 from training.recipes.recipe import Recipe
-from training.workers import before_workers, quiet_worker
 
 Place = tuple[int, int]  # epoch, index of the sample
 
@@ -106,3 +107,19 @@ def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int
         prefetch_factor=4 if workers else None,
         pin_memory=torch.cuda.is_available(),
     )
+
+
+def before_workers() -> None:
+    """To be called in the process that starts them.
+
+    They run in parallel already, so OpenCV needs no threads of its own; and its threads must end
+    here, since a forked process that tries to end them waits for ever.
+    """
+    cv2.setNumThreads(1)
+
+
+def quiet_worker(_: int) -> None:
+    """To be called in each of them."""
+    torch.set_num_threads(1)
+    # A signal to the whole group must not take the data away from a run that is about to end cleanly.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
