@@ -23,7 +23,7 @@ OUT = ROOT / "build" / "space"
 PARTS = (
     "app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE",
     # of training, what measures a visitor's own data and what that imports
-    "training/__init__.py", "training/data", "training/evaluation", "training/run_folder.py", "training/run_state.py",
+    "training/__init__.py", "training/data", "training/evaluation",
     "training/recipes/__init__.py", "training/recipes/recipe.py", "training/recipes/checks.py",
     "training/recipes/reading.py",
 )  # fmt: skip

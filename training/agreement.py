@@ -29,9 +29,8 @@ from training.adapt.photographs import open_photographs
 from training.bank import FeatureBank, check_two_levels, classes_in, make_bank
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
-from training.evaluation.opening import result_path
-from training.evaluation.options import Options
-from training.evaluation.output import Bar, check_place, write_evaluation
+from training.evaluation.output import Bar, check_place, result_path, write_evaluation
+from training.evaluation.plan import Options
 from training.evaluation.table import table
 
 _AT_ONCE = 8

@@ -26,8 +26,8 @@ from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.aggregate import project, subset_logits
-from training.evaluation.modes import evaluating
+from training.evaluation.features import project, subset_logits
+from training.evaluation.stream import evaluating
 
 MANIFEST_FILE = "bank.json"
 Measure = Literal["likelihood", "odds"]

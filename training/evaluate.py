@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,13 +17,18 @@ from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.published import attention_rows, paper_rows
+from training.data import open_folder, open_split
+from training.data.dataset import folders_there
+from training.data.reading import is_folder, sub_folders
+from training.data.sample import ImageDataset, Sample
 from training.evaluation.classes import fit_to
+from training.evaluation.compare import Beside, beside
 from training.evaluation.evaluate import evaluate
-from training.evaluation.opening import open_data, result_path
-from training.evaluation.options import POLICIES, Options
-from training.evaluation.output import Bar, check_place, compact, write_evaluation
-from training.evaluation.paper import Beside, beside
+from training.evaluation.output import Bar, check_place, compact, result_path, write_evaluation
+from training.evaluation.plan import POLICIES, Options
 from training.evaluation.table import table
+from training.recipes.reading import read_recipe, recipe_names
+from training.recipes.recipe import Recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -136,6 +143,89 @@ def _say(text: str) -> None:
 
 def _nothing(_: str) -> None:
     return
+
+
+_RECIPE_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Data:
+    dataset: ImageDataset
+    split: str  # as it is to be recorded
+    recipe: Recipe | None
+
+
+def open_data(
+    data: str | None, recipe: str | None, split: str | None, boxes: str | None, split_name: str | None = None
+) -> Data:
+    """A folder of class folders, or the validation split of a recipe.
+
+    `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
+    is a sub-folder of the data, or the recipe's split of that name. `split_name` is what a folder's
+    split is recorded as, if not by the name of the folder that holds the classes.
+    """
+    if recipe is None and data is not None and _is_recipe(data):
+        data, recipe = None, data
+    if recipe is not None:
+        if boxes is not None:
+            raise TNetError("A recipe names its own boxes; give --boxes only with a folder of class folders.")
+        if split_name is not None:
+            raise TNetError("A recipe names its own splits; give --split-name only with a folder of class folders.")
+        return _from_recipe(recipe, data, split)
+    if data is None:
+        raise TNetError("Give a folder of class folders or a recipe to measure on.")
+    folder = Path(data).expanduser()
+    name = folder.resolve().name
+    if split is not None:
+        folder = _sub_folder(folder, split)
+    opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
+    recorded = split_name or split or folder.resolve().name or opened.split
+    return Data(_Named(opened, name or opened.name, recorded), recorded, None)
+
+
+def _sub_folder(folder: Path, split: str) -> Path:
+    if not is_folder(folder):
+        raise TNetError(f"The folder {folder} does not exist.")
+    if split not in sub_folders(folder):
+        raise TNetError(
+            f"The folder {folder} has no sub-folder '{split}' ({folders_there(folder)}); to record what is in it "
+            f"as that split, use --split-name {split}."
+        )
+    return folder / split
+
+
+def _is_recipe(data: str) -> bool:
+    if is_folder(Path(data).expanduser()):
+        return False
+    return data.endswith(_RECIPE_SUFFIXES) or data in recipe_names()
+
+
+def _from_recipe(spec: str, root: str | None, split: str | None) -> Data:
+    changes = [] if root is None else [f"data.root={Path(root).expanduser()}"]
+    recipe = read_recipe(spec, changes)
+    which = "train" if split in ("train", recipe.data.train) else "validation"
+    if split is not None and which == "validation" and split not in ("validation", recipe.data.validation):
+        if recipe.data.kind == "needles":
+            raise TNetError(
+                f"The canvases of {recipe.name} have the splits 'train' and 'validation' only, not '{split}'."
+            )
+        recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
+    opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
+    return Data(opened, split or opened.split, recipe)
+
+
+class _Named:
+    """A data set under the name it is to be reported by."""
+
+    def __init__(self, dataset: ImageDataset, name: str, split: str) -> None:
+        self._dataset, self.name, self.split = dataset, name, split
+        self.class_names, self.labels = dataset.class_names, dataset.labels
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Sample:
+        return self._dataset[index]
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from training.data import check_classes, open_split
 from training.data.augment import Augment
 from training.data.loading import AugmentedView, before_workers, collate, quiet_worker, unpack
 from training.data.sample import ImageDataset
-from training.evaluation.aggregate import project, subset_logits
-from training.evaluation.rankers import centre_scores
+from training.evaluation.features import project, subset_logits
+from training.evaluation.plan import Tree, grid_ranks
+from training.evaluation.policies import centre_scores
 from training.evaluation.stream import batches
-from training.evaluation.tree import Tree, grid_ranks
 from training.metrics import Metrics
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.policy_targets import Target, looks_loss, make_target, policy_scores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
+from training.evaluation.output import source_commit
 from training.recipes.reading import from_mapping, to_mapping, to_text
 from training.recipes.recipe import Recipe
 from training.run_state import remove_leftovers, states
@@ -104,16 +104,3 @@ def write_checkpoint(
         **details,
     }
     return tn.save(model, folder, class_names=class_names, provenance=provenance)
-
-
-def source_commit() -> str | None:
-    """The commit of the code that runs, marked when files were changed since."""
-    root = Path(__file__).parents[1]
-    try:
-        found = [
-            subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, timeout=10, check=True)
-            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-        ]
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found[0].stdout.strip() + ("+changes" if found[1].stdout.strip() else "")

@@ -1,7 +1,7 @@
 """The state of an unfinished run on disk: written beside the old one, then put in place in one step.
 
 A state is a folder `state-<step>` with tensors (safetensors) and numbers (JSON). Random choices are
-functions of the seed and the step (training.loading, training.engine), so the step is all the random
+functions of the seed and the step (training.data.loading, training.engine), so the step is all the random
 state there is.
 """
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet, TrainOutput
-from training.evaluation.aggregate import project, subset_logits
-from training.evaluation.tree import Tree, learned_ranks
+from training.evaluation.features import project, subset_logits
+from training.evaluation.plan import Tree, learned_ranks
 
 
 @torch.no_grad()

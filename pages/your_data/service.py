@@ -18,10 +18,10 @@ from training.data.archive import told as told_of_files
 from training.data.archive import unpacked
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
+from training.evaluation.classes import known_part
+from training.evaluation.classes import told as told_of_classes
 from training.evaluation.evaluate import evaluate
-from training.evaluation.known import known_part
-from training.evaluation.known import told as told_of_classes
-from training.evaluation.options import POLICIES, Options
+from training.evaluation.plan import POLICIES, Options
 
 MOST_PUBLIC, MOST_LOCAL = 200, 5_000  # images of one evaluation
 MOST_LOOKS = 25  # per grid

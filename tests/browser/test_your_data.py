@@ -21,7 +21,7 @@ from tests.training.data_files import class_folders, write_picture
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
+from training.evaluation.plan import Options
 
 RESULT = ".tno-result tbody tr"
 

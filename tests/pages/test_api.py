@@ -29,7 +29,7 @@ from tnet_core.checkpoints import Registry
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
+from training.evaluation.plan import Options
 from viz.budgets import largest
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from training.adapt.learning import learn
 from training.adapt.likelihoods import likelihoods, per_image
 from training.adapt.options import AdaptOptions, Objective
 from training.bank import FeatureBank, make_bank, worth
-from training.evaluation.aggregate import project, subset_logits
-from training.evaluation.options import Options
+from training.evaluation.features import project, subset_logits
+from training.evaluation.plan import Options
 from training.policy_targets import reinforce
 from training.warmstart import even_weights
 

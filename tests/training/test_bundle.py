@@ -14,8 +14,8 @@ from tests.support.evaluation import Canvases
 from tests.support.models import TINY
 from training.bundle import main
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
 from training.evaluation.output import write_evaluation
+from training.evaluation.plan import Options
 
 PROVENANCE = {"recipe": "tiny", "licence": "apache-2.0", "dataset": "pictures", "data_licence": "none needed"}
 

@@ -22,8 +22,8 @@ from tnet_core.errors import TNetError
 from training.data import archive
 from training.data.archive import told, unpacked
 from training.data.folders import open_folder
-from training.evaluation.known import known_part
-from training.evaluation.known import told as told_of_classes
+from training.evaluation.classes import known_part
+from training.evaluation.classes import told as told_of_classes
 
 
 def image(seed: int = 0, kind: str = "PNG", **options: Any) -> bytes:

@@ -19,7 +19,7 @@ from tnet_core.checkpoints.evaluation import read_evaluation
 from training.evaluate import main
 from training.evaluation import compare
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
+from training.evaluation.plan import Options
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.counterfactual import Lattice, compare, moved
 from training.evaluation.equivariance import MOVES, planned
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
+from training.evaluation.plan import Options
 from training.evaluation.table import table
 
 pytestmark = pytest.mark.slow

@@ -13,13 +13,12 @@ from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.checkpoints.evaluation import parse_evaluation
 from tnet_core.explain import adaptive_stop
 from training.evaluation.bootstrap import gap_share, interval, resampled_means
-from training.evaluation.boxes import attention
+from training.evaluation.compare import pack, paired, unpack
 from training.evaluation.evaluate import evaluate
-from training.evaluation.heatmap import centre_bias, heat_map, spread_of, taken_counts
-from training.evaluation.options import Options, plan
-from training.evaluation.per_image import pack, paired, unpack
+from training.evaluation.learned_policy import centre_bias, heat_map, spread_of, stopped_at, taken_counts
+from training.evaluation.measure import attention
+from training.evaluation.plan import Options, plan
 from training.evaluation.report import calibration_error
-from training.evaluation.stopping import stopped_at
 
 pytestmark = pytest.mark.slow
 

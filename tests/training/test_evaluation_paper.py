@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import tnet_core as tn
-from training.evaluation.paper import Beside, difference, preset_of
+from training.evaluation.compare import Beside, difference, preset_of
 from training.recipes.reading import read_recipe, recipe_names
 
 

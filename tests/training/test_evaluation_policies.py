@@ -12,14 +12,12 @@ import tnet_core as tn
 from tests.support.evaluation import NATIVE, THREE, THREE_NATIVE, TWO, Canvases, batch_of, varied
 from tests.support.models import BackboneCalls
 from tnet_core.numbers import softmax
-from training.evaluation import options as options_module
-from training.evaluation.collect import Collected, collect
+from training.evaluation import plan as options_module
+from training.evaluation.evaluate import Collected, collect
 from training.evaluation.features import grid_boxes, learned, look_at
 from training.evaluation.measure import LOOKS_ONLY
-from training.evaluation.options import Options, plan
-from training.evaluation.oracle import Oracle
-from training.evaluation.rankers import random
-from training.evaluation.tree import Tree
+from training.evaluation.plan import Options, Tree, plan
+from training.evaluation.policies import Oracle, random
 
 pytestmark = pytest.mark.slow
 

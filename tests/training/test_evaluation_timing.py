@@ -8,7 +8,7 @@ import tnet_core as tn
 from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.cost import flops
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
+from training.evaluation.plan import Options
 from training.evaluation.timing import affordable, time_budgets
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from tnet_core.command import finished
 from training.adapt.adapting import adapt
 from training.adapt.card import write_card
 from training.adapt.options import AdaptOptions, Labels, Objective
-from training.evaluation.provenance import without_folders
+from training.evaluation.output import without_folders
 from training.evaluation.table import table
 
 

@@ -21,9 +21,8 @@ from training.agreement import WholeImage, measure
 from training.bank import FeatureBank
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
-from training.evaluation.options import Options
-from training.evaluation.output import Bar, write_evaluation
-from training.run_folder import source_commit
+from training.evaluation.output import Bar, source_commit, write_evaluation
+from training.evaluation.plan import Options
 
 
 def adapt(

@@ -19,8 +19,8 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, worth
-from training.evaluation.aggregate import subset_weights
-from training.evaluation.tree import grid_ranks
+from training.evaluation.features import subset_weights
+from training.evaluation.plan import grid_ranks
 from training.optimiser import make_optimiser, rate_factor, set_rates
 from training.recipes.recipe import OptimSection
 

@@ -15,7 +15,7 @@ from training.adapt.full_image import stream
 from training.adapt.photographs import Photographs
 from training.bank import MANIFEST_FILE, FeatureBank, make_bank
 from training.data.dataset import FileDataset
-from training.evaluation.modes import evaluating
+from training.evaluation.stream import evaluating
 from training.run_folder import fingerprint
 
 _AT_ONCE = 8  # images; each has n * n + 1 crops

@@ -10,14 +10,11 @@ import torch
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
 from training.bank import FeatureBank, classes_in, worth
-from training.evaluation.aggregate import project, subset_logits
 from training.evaluation.bootstrap import interval, resampled_means
-from training.evaluation.features import Looks, Ranker, learned
-from training.evaluation.options import Options
-from training.evaluation.oracle import Oracle
-from training.evaluation.rankers import centre, fixed, random
+from training.evaluation.features import Looks, Ranker, learned, project, subset_logits
+from training.evaluation.plan import Options, Tree
+from training.evaluation.policies import Oracle, centre, fixed, random
 from training.evaluation.report import COMPARED, rounded
-from training.evaluation.tree import Tree
 
 ABOUT = (
     "Mean log-likelihood of the full-image prediction, sum over classes of p_full(class) log p(class), at each budget; "

@@ -1,4 +1,4 @@
-"""`python -m training.evaluation.compare A B`: two evaluations, image by image.
+"""`python -m training.evaluation.compare A B`: two evaluations, image by image; and the paper's rows beside one.
 
 Each is a checkpoint folder or an evaluation file, with the budget after a colon: `runs/a:3`,
 `runs/b:2,1`; without one, a baseline's only budget or that of training.
@@ -7,6 +7,7 @@ Each is a checkpoint folder or an evaluation file, with the budget after a colon
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+import tnet_core as tn
+from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.files import EVALUATION_FILE, MAX_BYTES
 from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
 from training.evaluation.bootstrap import interval, resampled_means
-from training.evaluation.per_image import paired
+from training.evaluation.measure import Results
+from training.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,11 @@ def read(spec: str) -> tuple[dict[str, Any], tuple[int, ...]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m training.evaluation.compare", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluation.compare",
+        description="Compare two evaluations image by image. Each is a checkpoint folder or an evaluation file, with "
+        "the budget after a colon: runs/a:3, runs/b:2,1; without one, a baseline's only budget or that of training.",
+    )
     parser.add_argument("first", metavar="A", help="checkpoint folder or evaluation file, e.g. runs/tnet:3")
     parser.add_argument("second", metavar="B", help="likewise")
     options = parser.parse_args(arguments)
@@ -79,6 +87,120 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+ABOUT = (
+    "One image after the other, ordered by the crc32 of its name ('<class>/<file stem>'): 'images' holds the crc32s "
+    "as 8 hexadecimal digits each; 'top1' holds one text per budget whose hexadecimal digits are the images' bits, "
+    "first image first, 1 for a right prediction of the learned policy."
+)
+
+
+def pack(results: Results, budgets: list[tuple[int, ...]]) -> dict[str, Any]:
+    order = np.argsort(results["crc"], kind="stable")
+    right = np.asarray(results["top1/learned"], dtype=bool)[order]
+    return {
+        "about": ABOUT,
+        "images": results["crc"][order].astype(">u4").tobytes().hex(),
+        "budgets": [list(budget) for budget in budgets],
+        "top1": [np.packbits(right[:, column]).tobytes().hex() for column in range(len(budgets))],
+    }
+
+
+def unpack(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The crc32s of the images and whether each was right with this budget."""
+    try:
+        crc = np.frombuffer(bytes.fromhex(packed["images"]), dtype=">u4").astype(np.uint32)
+        at = packed["budgets"].index(list(budget))
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(packed["top1"][at]), dtype=np.uint8))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise TNetError(f"The evaluation does not hold each image's result for the budget {list(budget)}.") from None
+    if len(bits) < len(crc):
+        raise TNetError("The evaluation's results per image are cut off.")
+    return crc, bits[: len(crc)].astype(bool)
+
+
+def paired(
+    first: dict[str, Any], budget: tuple[int, ...], second: dict[str, Any], other: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Right or wrong of the images that two evaluations have in common, in the same order.
+
+    A crc32 that occurs twice in one of them says nothing about which image it is and is left out.
+    """
+    (crc_a, right_a), (crc_b, right_b) = unpack(first, budget), unpack(second, other)
+    unique_a, unique_b = _unique(crc_a), _unique(crc_b)
+    _, at_a, at_b = np.intersect1d(crc_a[unique_a], crc_b[unique_b], assume_unique=True, return_indices=True)
+    return right_a[unique_a][at_a], right_b[unique_b][at_b]
+
+
+def _unique(values: np.ndarray) -> np.ndarray:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[inverse] == 1)
+
+
+_EXACT = {
+    "imagenet:TNet": "imagenet-bagnet77",
+    "imagenet:BagNet-77": "bagnet77",
+    "fmow:TNet:448": "fmow-b0",
+    "fmow:TNet:896": "fmow-b0-3l",
+    "fmow:EfficientNet-B0:224:boxes": "fmow-en-b0-224",
+}
+# What makes two models the same: not how they are regularised, and not how many looks they were trained with.
+_ARCHITECTURE = (
+    "num_classes", "input_size", "base_resolution", "grid", "cell_fraction", "levels",
+    "location", "positional", "weighting", "location_block", "location_rows",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The paper's numbers beside ours."""
+
+    selector: str = ""  # as `tnet_core.published.paper_rows` takes it; empty: none
+    nearest: str = ""  # what sets the paper's model apart from ours; empty: it is the same one
+
+    @property
+    def heading(self) -> str:
+        """What the paper's columns hold."""
+        if self.nearest:
+            return f"{self.selector}, nearest model of the paper ({self.nearest}, trained on other images)"
+        return f"{self.selector}, its own data split and training"
+
+    @property
+    def column(self) -> str:
+        return "nearest" if self.nearest else "paper"
+
+
+def beside(model: tn.TNet, recipe: Recipe | None) -> Beside:
+    """By the model's provenance, else by the recipe it is measured on."""
+    told = card_of(model).provenance.get("paper")
+    selector = told if isinstance(told, str) and told else recipe.paper if recipe is not None else ""
+    return Beside(selector, difference(model.config, selector)) if selector else Beside()
+
+
+def difference(config: tn.TNetConfig, selector: str) -> str:
+    """'another backbone' or 'another architecture' than that of the paper's model; empty if it is the same."""
+    name = preset_of(selector)
+    if name is None:
+        return "another architecture"
+    papers = tn.preset(name)
+    if (config.backbone, config.backbone_scale) != (papers.backbone, papers.backbone_scale):
+        return "another backbone"
+    same = all(getattr(config, field) == getattr(papers, field) for field in _ARCHITECTURE)
+    return "" if same else "another architecture"
+
+
+def preset_of(selector: str) -> str | None:
+    """The preset of the paper's model that a selector names."""
+    if selector.startswith("ablation:") and "Saccader" not in selector:
+        return "imagenet-bagnet77"
+    birds = re.fullmatch(r"(cub|nabirds):(TNet|EfficientNet)-B(\d)", selector)
+    if birds:
+        name = f"{birds[1]}-{'en-' if birds[2] == 'EfficientNet' else ''}b{birds[3]}"
+    else:
+        plain = re.fullmatch(r"fmow:EfficientNet-B0:(\d+)", selector)
+        name = f"fmow-en-b0-{plain[1]}" if plain else _EXACT.get(selector, "")
+    return name if name in tn.presets() else None
 
 
 if __name__ == "__main__":

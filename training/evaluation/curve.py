@@ -15,11 +15,9 @@ from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
-from training.evaluation.aggregate import project, subset_logits
-from training.evaluation.modes import evaluating
-from training.evaluation.processes import everywhere, shared
-from training.evaluation.stream import batches, spread
-from training.evaluation.tree import Tree, learned_ranks
+from training.evaluation.features import hits, project, subset_logits
+from training.evaluation.plan import Tree, learned_ranks
+from training.evaluation.stream import batches, evaluating, everywhere, shared, spread
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -74,10 +72,3 @@ def validation_curve(
     count = len(indices)
     found = zip(budgets, right.tolist(), strict=True)
     return {b: Accuracy(first / count, five / count, count) for b, (first, five) in found}
-
-
-def hits(logits: Tensor, labels: Tensor) -> Tensor:
-    """Whether the class of each image comes first, and among the first five: -> (B, S, 2) bool."""
-    best = logits.topk(min(5, logits.shape[2]), dim=2).indices == labels.view(-1, 1, 1)
-    first = logits.argmax(2) == labels.view(-1, 1)  # the lower class wins a tie, as in a trace
-    return torch.stack([first, first | best.any(2)], dim=2)

@@ -19,9 +19,8 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
 from training.evaluation.bootstrap import interval, resampled_means
 from training.evaluation.features import look_at
-from training.evaluation.options import Options
+from training.evaluation.plan import Options, Tree
 from training.evaluation.stream import Batch
-from training.evaluation.tree import Tree
 
 # Larger, not smaller: nothing has to be made up beyond the border, and every cell has content that had a cell before.
 # 160 %, because with less the cells around the centre would still be nearest to their own content.

@@ -1,10 +1,16 @@
-"""`evaluate`: a model and a labelled data set to the content of `evaluation.json`."""
+"""`evaluate`: a model and a labelled data set to the content of `evaluation.json`.
+
+All images of a split go through the model, shared among processes, to one table of numbers per image; every section of
+the file is computed from that table.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +19,20 @@ from tnet_core.checkpoints.evaluation import SCHEMA
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
-from training.evaluation.collect import Collected, Progress, collect
+from training.evaluation.compare import pack
 from training.evaluation.equivariance import equivariance
-from training.evaluation.heatmap import heat_map, typical_images
-from training.evaluation.measure import stopping_budget
-from training.evaluation.options import Options, plan
-from training.evaluation.per_image import pack
-from training.evaluation.provenance import run_information
+from training.evaluation.learned_policy import heat_map, stopping_curves, typical_images
+from training.evaluation.measure import Measurer, Results, stopping_budget
+from training.evaluation.output import run_information
+from training.evaluation.plan import Options, Plan, plan
+from training.evaluation.policies import mean_probabilities, sum_probabilities
 from training.evaluation.report import report
-from training.evaluation.stopping import stopping_curves
-from training.evaluation.stream import spread
+from training.evaluation.stream import Batch, batches, evaluating, everywhere, shared, spread
 from training.evaluation.timing import IMAGES, time_budgets
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
 
 _NAMED = 20  # unreadable files listed
 
@@ -117,3 +123,63 @@ def _shortened(sentence: str) -> str:
 def _line(text: str) -> str:
     printable = "".join(c if c.isprintable() else " " for c in text).strip()
     return printable[:200] or "unnamed"
+
+
+Progress = Callable[[str, int, int], None]  # what is done, images done, images in all (of this process)
+
+
+@dataclass(frozen=True)
+class Collected:
+    results: Results  # ordered by index
+    means: list[np.ndarray]  # mean location probability per depth; empty for a baseline or if not asked for
+    unreadable: list[str]  # one sentence each
+
+
+def collect(
+    model: TNet,
+    dataset: ImageDataset,
+    plan: Plan,
+    options: Options,
+    progress: Progress | None = None,
+    accelerator: Accelerator | None = None,
+) -> Collected:
+    """Every process gets everything. An error in one process ends all of them with its sentence."""
+    indices = spread(len(dataset), options.limit)
+    with evaluating(model), shared(indices, accelerator) as mine:
+
+        def stream(what: str, batch_size: int) -> Iterator[Batch]:
+            done = 0
+            for batch in batches(
+                dataset, mine, model.config, batch_size, options.workers, skip_unreadable=options.skip_unreadable
+            ):
+                yield batch
+                done += batch.size + len(batch.unreadable)
+                if progress is not None:
+                    progress(what, done, len(mine))
+
+        means: list[np.ndarray] = []
+        if "mean" in plan.policies:
+            totals = everywhere(lambda: sum_probabilities(model, stream("thumbnails", plan.first_batch)), accelerator)
+            means = mean_probabilities(np.sum(totals, axis=0))
+        measurer = Measurer(model, plan, options.seed, options.draws, means)
+        parts = everywhere(lambda: _measured(measurer, stream("looks", plan.batch_size)), accelerator)
+    tables = [table for table, _ in parts if table]
+    unreadable = [sentence for _, sentences in parts for sentence in sentences]
+    if not tables:
+        raise TNetError(f"No image of {dataset.name} could be read: {unreadable[0] if unreadable else 'it has none.'}")
+    return Collected(_joined(tables), means, unreadable)
+
+
+def _measured(measurer: Measurer, stream: Iterable[Batch]) -> tuple[Results, list[str]]:
+    tables, unreadable = [], []
+    for batch in stream:
+        unreadable += batch.unreadable
+        if batch.size:
+            tables.append(measurer(batch))
+    return _joined(tables) if tables else {}, unreadable
+
+
+def _joined(tables: list[Results]) -> Results:
+    whole = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+    order = np.argsort(whole["index"], kind="stable")
+    return {key: values[order] for key, values in whole.items()}

@@ -1,4 +1,7 @@
-"""Looks of a batch of images at a whole tree: everything a policy, a budget or a set needs afterwards."""
+"""Looks of a batch of images at a whole tree, and the logits of any set of them without a backbone.
+
+Everything a policy, a budget or a set needs afterwards is a re-aggregation of these features.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tnet_core.errors import TNetError
 from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location import top_k
@@ -18,9 +22,9 @@ from tnet_core.records import Distribution
 from tnet_core.sampling.boxes import Box
 from tnet_core.sampling.grid import official_axis
 from tnet_core.trace import Trace
-from training.evaluation.aggregate import project
+from tnet_core.trace.aggregation import NOT_FINITE
+from training.evaluation.plan import Tree, grid_ranks
 from training.evaluation.stream import Batch
-from training.evaluation.tree import Tree, grid_ranks
 
 # (paths of the grids (B, parents, depth): the cells from the thumbnail down to each, unit logits
 # (B, parents, n * n), images by index) -> scores, larger is looked at sooner
@@ -151,3 +155,45 @@ def _in_order(trace: Trace, tree: Tree) -> dict[str, Any]:
         "features": trace.features[rows], "projections": trace.projections[rows],
         "logits": logits, "cells": cells, "boxes": first,
     }  # fmt: skip
+
+
+_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
+
+
+def project(model: TNet, features: Tensor) -> Tensor:
+    """Class scores of each look alone, without bias: V' (B, N, D) -> (B, N, classes)."""
+    return features @ model.classifier.linear.weight.to(features.dtype).T
+
+
+def subset_weights(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
+    """Weights of the looks in each set: V' (B, N, D), masks (B, S, N) bool -> (B, S, N), zero outside.
+
+    The same numbers as `FeatureWeightingModule.for_subsets`, for a batch of images.
+    """
+    kept = masks.to(features.dtype)
+    sizes = kept.sum(2, keepdim=True)
+    if model.weighting is None:
+        return kept / sizes
+    mean = kept @ features / sizes  # (B, S, D)
+    directions = model.weighting.gate(mean) * model.weighting.output.weight
+    scores = directions @ features.transpose(1, 2) + model.weighting.output.bias
+    return scores.masked_fill(~masks, float("-inf")).softmax(2)
+
+
+def subset_logits(model: TNet, features: Tensor, projections: Tensor, masks: Tensor) -> Tensor:
+    """Joint logits of each set; no set may be empty: -> (B, S, classes)."""
+    batch, _, width = features.shape
+    step = max(1, _ELEMENTS // (batch * max(width, projections.shape[2])))
+    bias = model.classifier.linear.bias
+    parts = [subset_weights(model, features, some) @ projections + bias for some in masks.split(step, dim=1)]
+    logits = torch.cat(parts, dim=1)
+    if not bool(torch.isfinite(logits).all()):
+        raise TNetError(NOT_FINITE)
+    return logits
+
+
+def hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Whether the class of each image comes first, and among the first five: -> (B, S, 2) bool."""
+    best = logits.topk(min(5, logits.shape[2]), dim=2).indices == labels.view(-1, 1, 1)
+    first = logits.argmax(2) == labels.view(-1, 1)  # the lower class wins a tie, as in a trace
+    return torch.stack([first, first | best.any(2)], dim=2)

@@ -11,11 +11,16 @@
 | `inner` | (depths - 1, n * n) | looks taken at each cell of the grids below, at the budget of training |
 | `area/P` | (K, 3) | precision, recall and coverage after 1 … K looks at the second level |
 | `follow/M` | (8,) | what the first grid does under move M, see `equivariance` |
+
+Precision, recall and coverage are the paper's. With S_att the pixels inside any attended region and S_box those inside
+any annotated box: precision |S_att ∩ S_box| / |S_att|, recall |S_att ∩ S_box| / |S_box|, coverage |S_att| / |image|.
+Areas are exact unions; an image without a box counts for coverage only.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +28,11 @@ import torch
 from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.aggregate import subset_logits
-from training.evaluation.boxes import attention
-from training.evaluation.curve import hits
+from tnet_core.sampling.boxes import Box, union_area
 from training.evaluation.equivariance import follow
-from training.evaluation.features import Looks, Ranker, learned, look_at
-from training.evaluation.options import Plan
-from training.evaluation.oracle import Oracle
-from training.evaluation.rankers import centre, fixed, random
+from training.evaluation.features import Looks, Ranker, hits, learned, look_at, subset_logits
+from training.evaluation.plan import Plan
+from training.evaluation.policies import Oracle, centre, fixed, random
 from training.evaluation.stream import Batch
 
 Results = dict[str, np.ndarray]
@@ -165,3 +167,20 @@ def second_level(plan: Plan) -> list[int]:
 def stopping_budget(plan: Plan) -> tuple[int, ...]:
     """Two levels: all looks; more levels: those of training, since there the order depends on the budget."""
     return plan.budgets[-1] if len(plan.trained) == 1 else plan.trained
+
+
+def attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:
+    """Precision, recall and coverage of a set of looks; NaN where undefined. Boxes (n, 4), normalised."""
+    attended = [box for box in looks if box[2] > box[0] and box[3] > box[1]]
+    inside = [_clipped(box) for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4).tolist()]
+    objects = [box for box in inside if box[2] > box[0] and box[3] > box[1]]
+    area, wanted = union_area(attended), union_area(objects)
+    both = area + wanted - union_area([*attended, *objects])
+    precision = both / area if area > 0 and wanted > 0 else float("nan")
+    recall = both / wanted if wanted > 0 else float("nan")
+    return precision, recall, area
+
+
+def _clipped(box: Sequence[float]) -> Box:
+    x0, y0, x1, y1 = (min(max(float(value), 0.0), 1.0) for value in box)
+    return x0, y0, x1, y1

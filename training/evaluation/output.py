@@ -1,15 +1,25 @@
-"""Writing `evaluation.json`, and a progress bar while it is made."""
+"""Writing `evaluation.json`: where it goes, a progress bar while it is made, and how it was measured."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
+from tnet_core import __version__
 from tnet_core.checkpoints.files import EVALUATION_FILE, MAX_BYTES, write_atomically
+from tnet_core.checkpoints.hub_id import PREFIX
+from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
 
 
@@ -57,3 +67,81 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+_PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
+
+
+def run_information(device: torch.device, processes: int = 1, command: Sequence[str] | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+            "processes": processes,
+            "threads": torch.get_num_threads(),
+        },
+        "versions": {"tnet-explorer": __version__, "python": platform.python_version()} | _versions(),
+        "commit": source_commit(),
+    }
+    if command is not None:
+        found["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
+    return found
+
+
+def without_folders(word: str) -> str:
+    """An absolute path by its last part alone: where somebody keeps data is nobody's business."""
+    option, equals, value = word.partition("=")
+    if equals and option.startswith("--"):
+        return f"{option}={without_folders(value)}"
+    path = Path(word)
+    return path.name if path.is_absolute() else word
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def result_path(spec: str, out: str | None) -> Path:
+    """Beside the checkpoint, or where `out` says (a file, or a folder that is there).
+
+    A registry or Hub checkpoint is guarded by hashes and not ours to change: its evaluation goes to
+    the current folder.
+    """
+    if out is not None:
+        path = Path(out).expanduser()
+        return path / EVALUATION_FILE if path.is_dir() else path
+    if spec.startswith(PREFIX) or spec in Registry.load():
+        name = spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
+        return Path(f"{name}.{EVALUATION_FILE}")
+    return Path(spec).expanduser() / EVALUATION_FILE
+
+
+def source_commit() -> str | None:
+    """The commit of the code that runs, marked when files were changed since."""
+    root = Path(__file__).parents[2]
+    try:
+        found = [
+            subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, timeout=10, check=True)
+            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found[0].stdout.strip() + ("+changes" if found[1].stdout.strip() else "")

@@ -26,18 +26,18 @@ import numpy as np
 
 from tnet_core.cost import flops
 from tnet_core.modeling.config import TNetConfig
-from training.evaluation import mean_policy, oracle
 from training.evaluation.bootstrap import gap_share, interval, resampled_means
 from training.evaluation.measure import LOOKS_ONLY, Results
-from training.evaluation.options import Options, Plan
+from training.evaluation.plan import Options, Plan
+from training.evaluation.policies import MEAN_ABOUT, ORACLE_ABOUT
 
 ABOUT = {
     "learned": "The network's own ranking of the cells of each grid.",
     LOOKS_ONLY: "The learned policy with the thumbnail left out of the average.",
     "random": "A seeded shuffle of each grid of each image; the mean of several draws.",
     "centre": "From the middle of the grid outwards.",
-    "mean": mean_policy.ABOUT,
-    "oracle": oracle.ABOUT,
+    "mean": MEAN_ABOUT,
+    "oracle": ORACLE_ABOUT,
 }
 COMPARED = (("learned", "random"), ("learned", "centre"), ("learned", "mean"), ("oracle", "learned"))
 _BINS = 15

@@ -1,14 +1,19 @@
-"""Images in batches for evaluation, decoded by loader processes."""
+"""How images pass through a model: in batches, decoded by loader processes, shared among processes.
+
+The model is in evaluation mode meanwhile and left as it was. Accelerate is needed only where there are several
+processes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from tnet_core.errors import TNetError
@@ -16,6 +21,9 @@ from tnet_core.modeling.config import TNetConfig
 from training.data.augment import evaluation_view
 from training.data.loading import before_workers, quiet_worker
 from training.data.sample import ImageDataset
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 
 @dataclass(frozen=True)
@@ -101,3 +109,45 @@ def spread(count: int, limit: int | None) -> list[int]:
     if limit is None or limit >= count:
         return list(range(count))
     return [index * count // limit for index in range(limit)]
+
+
+T = TypeVar("T")
+
+
+def shared(indices: list[int], accelerator: Accelerator | None) -> AbstractContextManager[Any]:
+    """This process's part of the indices, as a context."""
+    return nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)
+
+
+def everywhere(work: Callable[[], T], accelerator: Accelerator | None) -> list[T]:
+    """What each process computed, on every process. A process that fails still reports, so that the
+    others do not wait for it: all of them end with its sentence."""
+    if accelerator is None or accelerator.num_processes == 1:
+        return [work()]
+    from accelerate.utils import gather_object
+
+    mine: T | None = None
+    problem = ""
+    try:
+        mine = work()
+    except TNetError as error:
+        problem = str(error)
+    everything = gather_object([(mine, problem)])
+    for _, sentence in everything:
+        if sentence:
+            raise TNetError(sentence)
+    return [part for part, _ in everything]
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation and inference mode. Afterwards each module is back in its own mode: frozen batch
+    norms stay in evaluation mode while the rest trains, so one flag for all would not do."""
+    before = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for module, training in before:
+            module.training = training

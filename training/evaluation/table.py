@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.published import AttentionRow, PaperRow
+from training.evaluation.compare import Beside
 from training.evaluation.measure import LOOKS_ONLY
-from training.evaluation.paper import Beside
 
 _MOST_ROWS = 24
 _SHORT = {"learned": "top-1", LOOKS_ONLY: "looks only"}

@@ -19,7 +19,7 @@ from tnet_core.inference.memory import PeakMemory
 from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.modes import evaluating
+from training.evaluation.stream import evaluating
 
 IMAGES = 8
 LIMIT = 15.0  # seconds, about

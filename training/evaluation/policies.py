@@ -1,22 +1,96 @@
-"""The policy that knows the answer: how much better the looks could have been chosen.
+"""The policies that the learned one is compared with: random, centre, mean and oracle.
 
-A set of looks is better if its prediction is right, and among equally right ones if it gives the
-true class more probability. Two levels: cells are added one by one, each the best addition to those
-taken (with one look, exactly the best cell; with more, a lower bound of the best set). Three levels:
-the looks inside a cell are ordered the same way given the thumbnail and that cell, then cells are
-added together with their first k looks, so with one look at each level it is exactly the best pair.
+All but the oracle are rankings of the cells of a grid. The *mean* policy is what the location module says on average;
+it tells how much of the learned policy is where objects usually are. Another order of the cells, chosen by the accuracy
+it gives, might be better; and the average is over the evaluated images themselves.
+
+The *oracle* knows the answer: how much better the looks could have been chosen. A set of looks is better if its
+prediction is right, and among equally right ones if it gives the true class more probability. Two levels: cells are
+added one by one, each the best addition to those taken (with one look, exactly the best cell; with more, a lower bound
+of the best set). Three levels: the looks inside a cell are ordered the same way given the thumbnail and that cell, then
+cells are added together with their first k looks, so with one look at each level it is exactly the best pair.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.aggregate import subset_logits
-from training.evaluation.features import Looks
+from training.evaluation.features import Looks, Ranker, look_at, subset_logits
+from training.evaluation.plan import Tree
+from training.evaluation.stream import Batch
 
-ABOUT = (
+
+def centre_scores(n: int) -> np.ndarray:
+    """From the middle outwards, as `tnet_core.inference.policies.centre`: (n * n,)."""
+    line = np.arange(n) - (n - 1) / 2
+    return -(line[:, None] ** 2 + line[None, :] ** 2).ravel()
+
+
+def centre(n: int) -> Ranker:
+    return fixed([centre_scores(n)])
+
+
+def fixed(scores: list[np.ndarray]) -> Ranker:
+    """The same ranking for every image, one per depth (the last one also below)."""
+
+    def rank(paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
+        chosen = scores[min(paths.shape[2], len(scores) - 1)]
+        return torch.from_numpy(chosen).to(logits.device).expand(logits.shape)
+
+    return rank
+
+
+def random(seed: int, draw: int) -> Ranker:
+    """A seeded shuffle per image and grid; it depends on the image's place in the data set and on the
+    grid's path in the image, so batches, processes and the other looks that are taken do not change it."""
+
+    def rank(paths: Tensor, logits: Tensor, images: list[int]) -> Tensor:
+        scores = np.empty(logits.shape)
+        for place, (index, grids) in enumerate(zip(images, paths.tolist(), strict=True)):
+            for parent, path in enumerate(grids):
+                # the depth, because trailing zeros do not change a seed
+                generator = np.random.default_rng([seed, draw, index, len(path), *path])
+                scores[place, parent] = generator.random(logits.shape[2])
+        return torch.from_numpy(scores).to(logits.device)
+
+    return rank
+
+
+MEAN_ABOUT = (
+    "The same cells for every image, ranked by the mean location probability over the evaluated images themselves, "
+    "which a first pass over their thumbnails measures (and over the learned looks of each level but the last)."
+)
+
+
+def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
+    """Per depth: summed probability of each cell and, last, the number of grids: (depths, n * n + 1).
+
+    The last level is never looked at: only what its grids were scored with is needed.
+    """
+    tree = Tree((*model.config.budget[:-1], 0))
+    total = np.zeros((len(tree.widths), model.config.cells + 1))
+    for batch in batches:
+        if not batch.size:
+            continue
+        looks = look_at(model, batch, tree)
+        for depth, logits in enumerate(looks.logits):
+            probabilities = torch.softmax(logits.double(), dim=2).flatten(0, 1)
+            total[depth, :-1] += probabilities.sum(0).cpu().numpy()
+            total[depth, -1] += len(probabilities)
+    return total
+
+
+def mean_probabilities(total: np.ndarray) -> list[np.ndarray]:
+    """Per depth (n * n,); uniform where no grid was seen."""
+    return [row[:-1] / row[-1] if row[-1] else np.full(len(row) - 1, 1 / (len(row) - 1)) for row in total]
+
+
+ORACLE_ABOUT = (
     "Chosen with hindsight, greedily: each look is the one that makes the prediction right, or else gives the true "
     "class the most probability. Exactly the best choice with one look per level, a lower bound of it with more."
 )
