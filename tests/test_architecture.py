@@ -91,7 +91,7 @@ for module in pkgutil.walk_packages(training.evaluation.__path__, "training.eval
 
 
 # The one pickle that is opened: its sha256 is a constant, and PyTorch reads tensors only.
-PICKLED_WEIGHTS = "training/warmstart.py"
+PICKLED_WEIGHTS = "training/engine/warm_start.py"
 
 
 def test_no_pickle_is_loaded_except_known_weights_as_tensors_only() -> None:

@@ -26,12 +26,12 @@ from training.adapt.full_image import FullImageLabels, sharpened, stream
 from training.adapt.likelihoods import likelihoods
 from training.adapt.options import AdaptOptions
 from training.adapt.photographs import open_photographs
-from training.bank import FeatureBank, check_two_levels, classes_in, make_bank
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
 from training.evaluation.output import Bar, check_place, result_path, write_evaluation
 from training.evaluation.plan import Options
 from training.evaluation.table import table
+from training.policy.bank import FeatureBank, check_two_levels, classes_in, make_bank
 
 _AT_ONCE = 8
 

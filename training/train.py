@@ -36,10 +36,10 @@ def _run(options: argparse.Namespace) -> None:
 
 def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
     if recipe.policy.target == "none":
-        from training.engine import train
+        from training.engine.loop import train
 
         return train(recipe, out, resume=options.resume, minutes=options.minutes)
-    from training.policy_training import train_policy
+    from training.policy.training import train_policy
 
     if options.resume or options.minutes is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise TNetError(

@@ -11,7 +11,7 @@ import tnet_core as tn
 from tests.support.models import TINY
 from tnet_core.inference.optimise.folding import find_pairs, fold_frozen, folded
 from tnet_core.modeling.tnet import TNet
-from training.freezing import freeze, training_mode
+from training.engine.optimiser import freeze, set_training_mode
 from training.recipes.recipe import FreezeSection
 
 
@@ -72,7 +72,7 @@ def test_the_frozen_part_learns_the_same_with_and_without() -> None:
     for fold in (False, True):
         model = lived(TINY)
         freeze(model, section)
-        training_mode(model, section)
+        set_training_mode(model, section)
         names = set(model.state_dict())
         if fold:
             assert fold_frozen(model) > 0
@@ -90,7 +90,7 @@ def test_what_learns_is_never_folded() -> None:
     model = tn.build(TINY)
     model.train()
     assert fold_frozen(model) == 0
-    training_mode(model, FreezeSection(batch_norm=True))  # statistics fixed, but scales and convolutions learn
+    set_training_mode(model, FreezeSection(batch_norm=True))  # statistics fixed, but scales and convolutions learn
     assert fold_frozen(model) == 0
 
 

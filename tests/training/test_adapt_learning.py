@@ -16,11 +16,11 @@ from training.adapt.aggregation import AggregationOptions, positional_shift, tra
 from training.adapt.learning import learn
 from training.adapt.likelihoods import likelihoods, per_image
 from training.adapt.options import AdaptOptions, Objective
-from training.bank import FeatureBank, make_bank, worth
+from training.engine.warm_start import even_weights
 from training.evaluation.features import project, subset_logits
 from training.evaluation.plan import Options
-from training.policy_targets import reinforce
-from training.warmstart import even_weights
+from training.policy.bank import FeatureBank, make_bank
+from training.policy.targets import reinforce, worth
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,8 @@ from torch import Tensor
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.errors import TNetError
-from training.bank import MANIFEST_FILE, FeatureBank, cell_values, make_bank, worth
+from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
+from training.policy.targets import cell_values, worth
 
 COUNT = 5
 

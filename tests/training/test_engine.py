@@ -16,7 +16,8 @@ import tnet_core as tn
 from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import ImageDataset, Sample
-from training.engine import Engine, train
+from training.engine.loop import Engine, train
+from training.engine.run_folder import load_state, states
 from training.recipes.recipe import (
     AugmentSection,
     DataSection,
@@ -27,7 +28,6 @@ from training.recipes.recipe import (
     PolicySection,
     Recipe,
 )
-from training.run_state import load_state, states
 
 pytestmark = pytest.mark.slow
 # No random crops: a few steps must be enough.
@@ -119,7 +119,7 @@ def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: 
 
 
 def stopping_after_one_step(engine: Engine) -> Path:
-    engine.stopping.due = lambda: True  # type: ignore[method-assign]
+    engine.stopping.is_due = lambda: True  # type: ignore[method-assign]
     return engine.run()
 
 
@@ -247,7 +247,7 @@ def test_throughput_does_not_count_steps_of_before_a_validation(tmp_path: Path) 
     engine._log = lambda values, labels, rate: (seen.append(rate), original(values, labels, rate))  # type: ignore
     clock = itertools.count()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.engine.monotonic", lambda: float(next(clock)))
+        patch.setattr("training.engine.loop.monotonic", lambda: float(next(clock)))
         engine.run()
     assert len(seen) == 2  # steps 10 and 12; the validation was after step 9
     assert all(rate <= 1 for rate in seen)  # every step asks the clock at least once

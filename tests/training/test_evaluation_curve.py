@@ -17,7 +17,7 @@ from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tests.support.models import BackboneCalls
 from tests.support.processes import run_ranks
 from training.data.sample import Sample
-from training.evaluation.curve import validation_curve
+from training.engine.validation import validation_curve
 from training.evaluation.stream import spread
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY
 from tnet_core.errors import TNetError
-from training.ema import WeightAverage
-from training.freezing import freeze, training_mode
+from training.engine.optimiser import WeightAverage, freeze, set_training_mode
 from training.recipes.recipe import FreezeSection
 
 
@@ -28,7 +27,7 @@ def test_frozen_stages_keep_weights_and_statistics() -> None:
     model = tn.build(TINY)
     section = FreezeSection(stages=2)
     freeze(model, section)
-    training_mode(model, section)
+    set_training_mode(model, section)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     step(model)
     moved = changed(model, before)
@@ -42,7 +41,7 @@ def test_fixed_batch_norm_learns_scales_but_keeps_statistics() -> None:
     model = tn.build(TINY)
     section = FreezeSection(batch_norm=True)
     freeze(model, section)
-    training_mode(model, section)
+    set_training_mode(model, section)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     step(model)
     moved = changed(model, before)
@@ -54,7 +53,7 @@ def test_whole_modules_can_be_frozen() -> None:
     model = tn.build(TINY)
     freeze(model, FreezeSection(modules=("features", "classifier")))
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    training_mode(model, FreezeSection(modules=("features", "classifier")))
+    set_training_mode(model, FreezeSection(modules=("features", "classifier")))
     step(model)
     assert {name.partition(".")[0] for name in changed(model, before)} == {"location", "positional", "weighting"}
 

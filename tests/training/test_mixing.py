@@ -6,8 +6,7 @@ import pytest
 import torch
 
 import tnet_core as tn
-from training.learner import Learner
-from training.mixing import mixed
+from training.engine.step import Learner, mixed
 from training.objective import learning_rule
 from training.recipes.reading import read_recipe
 

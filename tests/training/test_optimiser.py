@@ -11,8 +11,14 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY
-from training.freezing import freeze
-from training.optimiser import KerasAdam, make_optimiser, parameter_groups, rate_factor, set_rates
+from training.engine.optimiser import (
+    KerasAdam,
+    freeze,
+    make_optimiser,
+    parameter_groups,
+    rate_factor,
+    set_rates,
+)
 from training.recipes.recipe import FreezeSection, OptimSection
 
 

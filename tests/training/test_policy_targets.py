@@ -8,8 +8,9 @@ import torch
 
 from tests.support.models import TINY, tiny
 from tnet_core.modeling.location import normalise_logits
-from training.bank import Looked, cell_values
-from training.policy_targets import (
+from training.policy.bank import Looked
+from training.policy.targets import (
+    cell_values,
     evened,
     expected_regret,
     listwise,

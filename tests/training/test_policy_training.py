@@ -14,8 +14,9 @@ from tests.support.models import TINY
 from tnet_core.errors import TNetError
 from training.data.augment import evaluation_view
 from training.data.sample import Sample
-from training.metrics import METRICS_FILE
-from training.policy_training import accuracies, all_scores, bank_of, train_policy
+from training.engine.metrics import METRICS_FILE
+from training.policy.targets import accuracies, all_scores
+from training.policy.training import bank_of, train_policy
 from training.recipes.recipe import (
     AugmentSection,
     BankSection,

@@ -10,8 +10,8 @@ import torch
 import tnet_core as tn
 from tests.support.training import Colours, metrics
 from training.data.sample import ImageDataset
-from training.engine import Engine
-from training.policy_training import train_policy
+from training.engine.loop import Engine
+from training.policy.training import train_policy
 from training.recipes.reading import read_recipe, recipe_names
 
 SMALL = [

@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-import training.run_state as run_state
+import training.engine.run_folder as run_state
 from tnet_core.errors import TNetError
-from training.run_state import RunState, load_state, optimiser_tensors, restore_optimiser, save_state, states
+from training.engine.run_folder import (
+    RunState,
+    load_state,
+    optimiser_tensors,
+    restore_optimiser,
+    save_state,
+    states,
+)
 
 
 def state(step: int) -> RunState:

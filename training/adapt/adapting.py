@@ -18,11 +18,11 @@ from training.adapt.options import AdaptOptions
 from training.adapt.photographs import Photographs, open_photographs
 from training.adapt.start import Start, start
 from training.agreement import WholeImage, measure
-from training.bank import FeatureBank
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
 from training.evaluation.output import Bar, source_commit, write_evaluation
 from training.evaluation.plan import Options
+from training.policy.bank import FeatureBank
 
 
 def adapt(

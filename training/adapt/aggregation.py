@@ -18,10 +18,11 @@ from tqdm import tqdm
 from tnet_core.errors import TNetError
 from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
-from training.bank import FeatureBank, worth
+from training.engine.optimiser import make_optimiser, rate_factor, set_rates
 from training.evaluation.features import subset_weights
 from training.evaluation.plan import grid_ranks
-from training.optimiser import make_optimiser, rate_factor, set_rates
+from training.policy.bank import FeatureBank
+from training.policy.targets import worth
 from training.recipes.recipe import OptimSection
 
 _SPREAD_ROWS = 512  # images from which the spread of features is taken

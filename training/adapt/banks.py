@@ -13,10 +13,10 @@ from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
 from training.adapt.full_image import stream
 from training.adapt.photographs import Photographs
-from training.bank import MANIFEST_FILE, FeatureBank, make_bank
 from training.data.dataset import FileDataset
+from training.engine.run_folder import fingerprint
 from training.evaluation.stream import evaluating
-from training.run_folder import fingerprint
+from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 
 _AT_ONCE = 8  # images; each has n * n + 1 crops
 

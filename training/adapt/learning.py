@@ -9,9 +9,9 @@ from typing import Any
 from tnet_core.modeling.tnet import TNet
 from training.adapt.aggregation import AggregationOptions, positional_shift, train_aggregation
 from training.adapt.options import AdaptOptions, Objective
-from training.bank import FeatureBank
-from training.policy_targets import reinforce
-from training.policy_training import PolicyTraining
+from training.policy.bank import FeatureBank
+from training.policy.targets import reinforce
+from training.policy.training import PolicyTraining
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
 

@@ -9,12 +9,13 @@ import torch
 
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
-from training.bank import FeatureBank, classes_in, worth
 from training.evaluation.bootstrap import interval, resampled_means
 from training.evaluation.features import Looks, Ranker, learned, project, subset_logits
 from training.evaluation.plan import Options, Tree
 from training.evaluation.policies import Oracle, centre, fixed, random
 from training.evaluation.report import COMPARED, rounded
+from training.policy.bank import FeatureBank, classes_in
+from training.policy.targets import worth
 
 ABOUT = (
     "Mean log-likelihood of the full-image prediction, sum over classes of p_full(class) log p(class), at each budget; "

@@ -14,8 +14,8 @@ from tnet_core.modeling.tnet import TNet
 from training.adapt.classes import Classes, classes_of
 from training.adapt.options import AdaptOptions
 from training.adapt.tap import with_late_map
+from training.engine.warm_start import warm_start
 from training.recipes.recipe import InitSection
-from training.warmstart import warm_start
 
 
 @dataclass(frozen=True)

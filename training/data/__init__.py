@@ -12,9 +12,9 @@ from training.data.dataset import FileDataset, Which, check_classes
 from training.data.fmow import open_fmow
 from training.data.folders import names_with_spaces, open_class_folders, open_folder, open_imagenet
 from training.data.sample import ImageDataset, Sample
-from training.recipes.recipe import DataSection
+from training.recipes.recipe import DataSection, Recipe
 
-__all__ = ["ImageDataset", "Sample", "check_classes", "open_folder", "open_split"]
+__all__ = ["ImageDataset", "Sample", "check_classes", "open_folder", "open_split", "open_splits"]
 
 _OPENERS: dict[str, Callable[[DataSection, Which], FileDataset]] = {  # by `data.kind`
     "folder": lambda data, which: open_class_folders(data, which, Path(data.root).name),
@@ -40,3 +40,16 @@ def open_split(data: DataSection, which: Which, *, seed: int = 0) -> ImageDatase
     if data.cache is not None:
         dataset.cache = pixel_cache(dataset, data.cache)
     return dataset
+
+
+def open_splits(
+    recipe: Recipe, open_data: Callable[[str], ImageDataset] | None = None
+) -> tuple[ImageDataset, ImageDataset]:
+    """Return the training and the validation split of a recipe, or those of `open_data`, with the model's classes."""
+    splits = []
+    which: Which
+    for which in ("train", "validation"):
+        opened = open_data(which) if open_data else open_split(recipe.data, which, seed=recipe.seed)
+        check_classes(opened, recipe.config)
+        splits.append(opened)
+    return splits[0], splits[1]

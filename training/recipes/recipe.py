@@ -115,7 +115,7 @@ class PolicySection:
 
 @dataclass(frozen=True)
 class BankSection:
-    """How a location module learns from a feature bank; see training.policy_training."""
+    """How a location module learns from a feature bank; see training.policy.training."""
 
     folder: str | None = None  # where banks are kept for the next run; None: they go when the run ends
     views: int = 4  # of each training image: the image itself, then augmented ones

@@ -13,11 +13,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
 
@@ -26,11 +25,9 @@ from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.features import project, subset_logits
 from training.evaluation.stream import evaluating
 
 MANIFEST_FILE = "bank.json"
-Measure = Literal["likelihood", "odds"]
 
 
 @dataclass(frozen=True)
@@ -123,39 +120,6 @@ def weights_digest(model: TNet) -> str:
         if not name.startswith(("location.", "reward_baseline")):
             found.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
     return found.hexdigest()
-
-
-def cell_values(
-    model: TNet, features: Tensor, labels: Tensor, taken: Tensor | None = None, measure: Measure = "likelihood"
-) -> Tensor:
-    """Worth of each cell as the next look: (B, 1 + n * n, D), looks already taken (B, t) -> (B, n * n).
-
-    Likelihood: log p(label | thumbnail, taken looks, cell). Odds: log p / (1 - p), which does not
-    level off where the model is sure, as it is of the images it was trained on. A cell taken
-    already adds nothing, so the marginal worth of a look is its value minus that of any such cell.
-    Labels are classes (B,) or, for the likelihood, probabilities of the classes (B, classes).
-    """
-    batch, nodes, _ = features.shape
-    seen = torch.zeros((batch, nodes), dtype=torch.bool, device=features.device)
-    seen[:, 0] = True
-    if taken is not None:
-        seen.scatter_(1, taken + 1, True)
-    one_more = torch.eye(nodes, dtype=torch.bool, device=features.device)[1:]  # (n * n, nodes)
-    logits = subset_logits(model, features, project(model, features), seen[:, None] | one_more)
-    return worth(logits, labels, measure)
-
-
-def worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Tensor:
-    """How well logits (B, S, classes) speak for the label, see `cell_values`: (B, S)."""
-    batch, sets, _ = logits.shape
-    every = labels.repeat_interleave(sets, dim=0)
-    if measure == "likelihood":
-        return -F.cross_entropy(logits.flatten(0, 1), every, reduction="none").view(batch, sets)
-    if labels.ndim != 1:
-        raise TNetError("Odds need a class per image; use the likelihood for targets that are probabilities.")
-    own = F.one_hot(every, logits.shape[2]).bool().view_as(logits)
-    others = logits.masked_fill(own, float("-inf")).logsumexp(2)
-    return logits[own].view(batch, sets) - others
 
 
 def _look_everywhere(model: TNet, images: Tensor) -> dict[str, np.ndarray]:

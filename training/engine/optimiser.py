@@ -1,16 +1,20 @@
-"""Optimisers, groups of parameters with their own rate, and schedules as functions of the step."""
+"""Which parameters learn and how: freezing, groups with their own rate, optimisers, schedules, moving average."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from timm.models import group_parameters
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
+from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.recipes.recipe import OptimSection
+from training.recipes.recipe import FreezeSection, OptimSection
 
 
 class KerasAdam(torch.optim.Adam):
@@ -86,3 +90,65 @@ def rate_factor(section: OptimSection, step: int, steps: int) -> float:
 def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
     for group in optimiser.param_groups:
         group["lr"] = group["peak_lr"] * factor
+
+
+def freeze(model: TNet, section: FreezeSection) -> None:
+    """Exclude what the recipe names from learning."""
+    for name in section.modules:
+        module = getattr(model, name, None)
+        if module is None:
+            raise TNetError(f"The recipe freezes the module '{name}', which this model does not have.")
+        module.requires_grad_(False)
+    if section.stages:
+        for parameter in _first_stages(model.features.body, section.stages):
+            parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise TNetError("The recipe freezes every parameter: nothing is left to learn.")
+
+
+def set_training_mode(model: TNet, section: FreezeSection) -> None:
+    """Training mode, except where nothing learns: there statistics stay and nothing is dropped.
+
+    A frozen convolution followed by moving statistics would change its output while "frozen".
+    """
+    model.train()
+    for module in model.modules():
+        parameters = list(module.parameters())
+        frozen = bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
+        if frozen or (section.batch_norm and isinstance(module, _BatchNorm)):
+            module.eval()
+
+
+def _first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
+    """Parameters of the stem and the first `count` stages, by timm's own division of its models."""
+    matcher = getattr(body, "group_matcher", None)
+    if callable(matcher):
+        groups = group_parameters(body, matcher(coarse=True), return_values=False)
+    else:  # BagNet-77: its parts in order
+        groups = {}
+        for name, _ in body.named_parameters():
+            groups.setdefault(list(dict(body.named_children())).index(name.partition(".")[0]), []).append(name)
+    ordered = [groups[key] for key in sorted(groups)]
+    if count >= len(ordered):
+        raise TNetError(f"The recipe freezes {count} stages, but the backbone has {len(ordered) - 1} after its stem.")
+    table = dict(body.named_parameters())
+    return [table[name] for names in ordered[: count + 1] for name in names]
+
+
+class WeightAverage:
+    """Average of parameters and batch-norm statistics; the reward baseline and counters are copied."""
+
+    def __init__(self, model: TNet, decay: float) -> None:
+        self.decay = decay
+        self.model = copy.deepcopy(model).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self, model: TNet, step: int) -> None:
+        """After optimisation step `step` (from 1). Early on a shorter memory forgets the random start."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        ours, theirs = self.model.state_dict(), model.state_dict()
+        for name, value in theirs.items():
+            if value.is_floating_point() and value.ndim > 0:
+                ours[name].lerp_(value, 1 - decay)
+            else:
+                ours[name].copy_(value)

@@ -12,38 +12,37 @@ from pathlib import Path
 from time import monotonic
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import DataLoaderConfiguration
 
 import tnet_core as tn
 from tnet_core.checkpoints.files import reason
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import fold_frozen
 from tnet_core.modeling.tnet import TNet
-from training.data import check_classes, open_split
+from training.data import open_splits
 from training.data.loading import training_loader, unpack
 from training.data.sample import ImageDataset
-from training.ema import WeightAverage
-from training.evaluation.curve import validation_curve
-from training.freezing import freeze, training_mode
-from training.learner import LOGGED, Learner
-from training.metrics import Averages, Metrics
-from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.recipes.reading import to_mapping
-from training.recipes.recipe import Recipe
-from training.run_folder import (
+from training.engine.metrics import Averages, Metrics
+from training.engine.optimiser import WeightAverage, freeze, make_optimiser, set_training_mode
+from training.engine.run_folder import (
     CHECKPOINT_FOLDER,
+    RunState,
     check_folder,
     fingerprint,
+    load_state,
     make_folder,
+    optimiser_tensors,
     refuse_changes,
+    restore_optimiser,
+    save_state,
+    tensors_under,
     write_checkpoint,
     write_recipe,
 )
-from training.run_state import RunState, load_state, optimiser_tensors, part, restore_optimiser, save_state
-from training.running_accuracy import batch_accuracy
-from training.stopping import Stopping
-from training.warmstart import warm_start
+from training.engine.step import Learner, OptimisationStep, make_accelerator
+from training.engine.validation import Stopping, Validation, batch_accuracy
+from training.engine.warm_start import warm_start
+from training.recipes.reading import to_mapping
+from training.recipes.recipe import Recipe
 
 _LOG_EVERY = 10  # steps between records
 
@@ -57,7 +56,7 @@ def train(
     quiet: bool = False,
     open_data: Callable[[str], ImageDataset] | None = None,
 ) -> Path:
-    """Train as the recipe says; returns the checkpoint folder. `open_data` replaces the recipe's data set."""
+    """Train as the recipe says and return the checkpoint folder. `open_data` replaces the recipe's data set."""
     return Engine(recipe, Path(out), resume=resume, minutes=minutes, quiet=quiet, open_data=open_data).run()
 
 
@@ -76,22 +75,9 @@ class Engine:
     ) -> None:
         self.stopping = Stopping(minutes)
         self.recipe, self.out, self._quiet = recipe, out, quiet
-        if recipe.precision == "fp16" and not torch.cuda.is_available():
-            raise TNetError("'precision' is fp16, which needs a GPU; use bf16 or no.")
         check_folder(out, resume=resume)
-        self.accelerator = Accelerator(
-            cpu=not torch.cuda.is_available(),
-            mixed_precision=recipe.precision,
-            gradient_accumulation_steps=recipe.accumulate,
-            step_scheduler_with_optimizer=False,
-            dataloader_config=DataLoaderConfiguration(split_batches=True),
-            rng_types=[],  # nothing to synchronise: every choice is a function of the seed
-        )
-        self._check_processes()
-        opener = open_data or (lambda which: open_split(recipe.data, which, seed=recipe.seed))  # type: ignore[arg-type]
-        self.data, self.validation = opener("train"), opener("validation")
-        for split in (self.data, self.validation):
-            check_classes(split, recipe.config)
+        self.accelerator = make_accelerator(recipe)
+        self.data, validation_data = open_splits(recipe, open_data)
         self.per_epoch = len(self.data) // recipe.batch_size
         if self.per_epoch == 0:
             raise TNetError(
@@ -99,23 +85,14 @@ class Engine:
                 "make batch_size smaller."
             )
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
+        self.validation = Validation(recipe, validation_data, self.per_epoch, self.accelerator, self.stopping)
         self.metrics: Metrics | None = None
-        self._values: list[torch.Tensor] = []  # of the parts of the current step
-        self._norm = 0.0  # of the last step's gradient
-        self._validation_seconds = 0.0
         state = load_state(out) if resume else None
-        self._anew = resume and state is None
+        self._is_anew = resume and state is None
         self._build(state)
 
-    def _check_processes(self) -> None:
-        parts = self.recipe.accumulate * self.accelerator.num_processes
-        if self.recipe.batch_size % parts:
-            raise TNetError(
-                f"A batch of {self.recipe.batch_size} images cannot be shared among {self.accelerator.num_processes} "
-                f"processes in {self.recipe.accumulate} parts; make batch_size a multiple of {parts}."
-            )
-
     def _build(self, state: RunState | None) -> None:
+        """Make the model and everything that changes it, as new or as a saved state left it."""
         recipe = self.recipe
         model = tn.build(recipe.config, seed=recipe.seed, device="cpu")
         self.origin = warm_start(model, recipe.init) if state is None else ""
@@ -126,7 +103,7 @@ class Engine:
         self.average = WeightAverage(model, recipe.ema) if recipe.ema else None
         self._optimiser = make_optimiser(model, recipe.optim)
         self.step, self._saved_step = 0, -1
-        self._spent = 0.0  # seconds of earlier sittings
+        self._earlier_seconds = 0.0  # of earlier sittings
         if state is not None:
             try:
                 self._restore(state)
@@ -136,27 +113,29 @@ class Engine:
                 raise TNetError(f"The saved state in '{self.out}' is damaged ({reason(error)}); remove it.") from None
         loader = training_loader(recipe, self.data, self.step * recipe.accumulate, self.steps * recipe.accumulate)
         self.learner = Learner(model, recipe)
-        self.wrapped, self.optimiser, self.loader = self.accelerator.prepare(self.learner, self._optimiser, loader)
+        wrapped, optimiser, self.loader = self.accelerator.prepare(self.learner, self._optimiser, loader)
+        self._current = OptimisationStep(recipe, self.accelerator, wrapped, optimiser, self.steps)
         if state is not None and self.accelerator.scaler is not None and state.numbers.get("scaler"):
             self.accelerator.scaler.load_state_dict(state.numbers["scaler"])
 
     def _restore(self, state: RunState) -> None:
         refuse_changes(self.recipe, fingerprint(self.data), state.numbers)
-        self.origin, self._spent = state.numbers["origin"], float(state.numbers["seconds"])
-        self.model.load_state_dict(part(state.tensors, "model."))
+        self.origin, self._earlier_seconds = state.numbers["origin"], float(state.numbers["seconds"])
+        self.model.load_state_dict(tensors_under(state.tensors, "model."))
         if self.average is not None:
-            self.average.model.load_state_dict(part(state.tensors, "average."))
+            self.average.model.load_state_dict(tensors_under(state.tensors, "average."))
         restore_optimiser(self._optimiser, state.tensors)
         self.step = self._saved_step = state.step
 
     # The loop ----------------------------------------------------------------------------------
 
     def run(self) -> Path:
+        """Do all steps, or as many as time allows, and return the checkpoint folder."""
         if self.accelerator.is_main_process:
             make_folder(self.out)
             write_recipe(self.out, self.recipe)
             self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
-            if self._anew:
+            if self._is_anew:
                 self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")
         self._saved_at = monotonic()
         try:
@@ -173,18 +152,19 @@ class Engine:
                 self.metrics.close()
 
     def _loop(self) -> bool:
-        """True when the last step was done, False when time was up or somebody asked to stop."""
-        training_mode(self.model, self.recipe.freeze)
+        """Return True when the last step was done, False when time was up or somebody asked to stop."""
+        set_training_mode(self.model, self.recipe.freeze)
         fold_frozen(self.model)  # what does not learn runs faster with its batch norms folded
         averages, window, since = Averages(), monotonic(), self.step
         for batch in self.loader:
             images, labels = unpack(batch)
             if self.recipe.channels_last:
                 images = images.contiguous(memory_format=torch.channels_last)
-            if not self._part(images, labels):
+            if not self._current.add_part(images, labels, self.step):
                 continue
             self.step += 1
-            values, stop = self._shared_values()
+            values, stop = self._current.finish(stop=self.stopping.is_due())
+            self._follow(values["baseline"])
             averages.add(values)
             self._refuse_nonsense(values["loss"])
             if self.step % _LOG_EVERY == 0 or self.step == self.steps:
@@ -197,7 +177,7 @@ class Engine:
                 return True
             if stop:
                 return False
-            if self._validation_due():
+            if self.validation.is_due(self.step):
                 self._save()  # first: what goes wrong in a validation must not cost what was learned
                 self._validate()
                 window, since = monotonic(), self.step
@@ -205,96 +185,42 @@ class Engine:
                 self._save()
         return True
 
-    def _part(self, images: torch.Tensor, labels: torch.Tensor) -> bool:
-        """Forward and backward of one part of a step; True when it completed the step."""
-        torch.manual_seed(self._seed_of_part())
-        set_rates(self._optimiser, rate_factor(self.recipe.optim, self.step, self.steps))
-        with self.accelerator.accumulate(self.wrapped):
-            found = self.wrapped(images, labels)
-            logged = [found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)]
-            self._values.append(torch.stack(logged))
-            self.accelerator.backward(found["loss"])
-            complete = bool(self.accelerator.sync_gradients)
-            if complete:
-                limit = self.recipe.optim.clip_norm or math.inf
-                self._norm = float(self.accelerator.clip_grad_norm_(self.learner.parameters(), limit))
-            # Gradients that are not numbers would spoil weights that are still good. In half
-            # precision they are expected now and then, and the loss scaler leaves the step out.
-            if self.accelerator.scaler is not None or math.isfinite(self._norm):
-                self.optimiser.step()
-            self.optimiser.zero_grad()
-        return complete
-
-    def _refuse_nonsense(self, loss: float) -> None:
-        scaled = self.accelerator.scaler is not None
-        if math.isfinite(loss) and (scaled or math.isfinite(self._norm)):
-            return
-        what = "gradient" if math.isfinite(loss) else "loss"
-        kept = f"what was saved before is kept in '{self.out}'" if self._saved_step > 0 else "nothing was saved yet"
-        raise TNetError(
-            f"The {what} is not a number any more at step {self.step}; {kept}. A smaller learning rate may help."
-        )
-
-    def _seed_of_part(self) -> int:
-        """Dropout and exploration: another draw for every part of every step on every process."""
-        number = (self.step * self.recipe.accumulate + len(self._values)) * self.accelerator.num_processes
-        return (self.recipe.seed * 0x9E3779B1 + number + self.accelerator.process_index) % 2**63
-
-    def _shared_values(self) -> tuple[dict[str, float], bool]:
-        """Means over parts and processes, the new reward baseline, and whether to stop."""
-        mean = torch.stack(self._values).mean(0)
-        self._values = []
-        stop = mean.new_tensor([float(self.stopping.due())])
-        total = self.accelerator.reduce(torch.cat([mean, stop]), "mean")
-        if hasattr(self.model, "reward_baseline") and bool(torch.isfinite(total[1])):
-            self.model.reward_baseline.copy_(total[1])
+    def _follow(self, baseline: float) -> None:
+        """Bring what follows a step up to date: the reward baseline and the average of the weights."""
+        if hasattr(self.model, "reward_baseline") and math.isfinite(baseline):
+            self.model.reward_baseline.fill_(baseline)
         if self.average is not None:
             self.average.update(self.model, self.step)
-        names = ("loss", "baseline", *LOGGED)
-        return dict(zip(names, total[:-1].tolist(), strict=True)), bool(total[-1] > 0)
+
+    def _refuse_nonsense(self, loss: float) -> None:
+        what = self._current.find_nonfinite(loss)
+        if what:
+            kept = f"what was saved before is kept in '{self.out}'" if self._saved_step > 0 else "nothing was saved yet"
+            raise TNetError(
+                f"The {what} is not a number any more at step {self.step}; {kept}. A smaller learning rate may help."
+            )
 
     # What is measured and written --------------------------------------------------------------
 
     @property
-    def measured(self) -> TNet:
+    def measured_model(self) -> TNet:
         """The model that gets measured and saved."""
         return self.model if self.average is None else self.average.model
 
     def _log(self, values: dict[str, float], labels: torch.Tensor, steps_per_second: float) -> None:
         images = self.recipe.batch_size * steps_per_second
-        self._expect_validation(images)
+        self.validation.expect(images)
         if self.metrics is None or self.learner.last is None:
             return
         accuracy = batch_accuracy(self.model, self.learner.last, labels.repeat(self.recipe.loss.samples))
         rates = {f"lr_{group['name']}": group["lr"] for group in self._optimiser.param_groups}
-        more = {"gradient_norm": self._norm, **rates, "images_per_second": images}
-        self.metrics.training(self.step, self.step / self.per_epoch, values | more, accuracy)
-
-    def _expect_validation(self, images_per_second: float) -> None:
-        """Before one was timed: looking costs about half of learning."""
-        if not self._validation_seconds:
-            count = min(len(self.validation), self.recipe.validation_images or len(self.validation))
-            self.stopping.reserve = 5.0 + 0.5 * count / images_per_second
-
-    def _validation_due(self) -> bool:
-        every = self.recipe.validate_every
-        return every > 0 and self.step % max(1, round(every * self.per_epoch)) == 0
+        more = {"gradient_norm": self._current.gradient_norm, **rates, "images_per_second": images}
+        self.metrics.record_training(self.step, self.step / self.per_epoch, values | more, accuracy)
 
     def _validate(self) -> None:
-        began = monotonic()
-        curve = validation_curve(
-            self.measured,
-            self.validation,
-            None,
-            self.recipe.batch_size // self.accelerator.num_processes or 1,
-            limit=self.recipe.validation_images,
-            accelerator=self.accelerator,
-            workers=self.recipe.data.workers,
-        )
-        self._validation_seconds = monotonic() - began
-        self.stopping.reserve = 5.0 + 1.2 * self._validation_seconds
+        curve = self.validation.measure(self.measured_model)
         if self.metrics is not None:
-            self.metrics.validation(self.step, self.step / self.per_epoch, curve)
+            self.metrics.record_validation(self.step, self.step / self.per_epoch, curve)
 
     def _save(self) -> None:
         self._saved_at = monotonic()
@@ -315,7 +241,7 @@ class Engine:
             "recipe": to_mapping(self.recipe),
             "data": fingerprint(self.data),
             "origin": self.origin,
-            "seconds": self._spent + self.stopping.seconds,
+            "seconds": self._earlier_seconds + self.stopping.seconds,
             "scaler": scaler.state_dict() if scaler is not None else None,
         }
         return RunState(self.step, tensors, numbers)
@@ -326,20 +252,22 @@ class Engine:
             "training_set": f"{self.data.name} {self.data.split}, {len(self.data)} images",
             "steps": self.step,
             "epochs": round(self.step / self.per_epoch, 3),
-            "training_hours": round((self._spent + self.stopping.seconds) / 3600, 3),
+            "training_hours": round((self._earlier_seconds + self.stopping.seconds) / 3600, 3),
             "processes": self.accelerator.num_processes,
         }
-        return write_checkpoint(self.out, self.measured, self.recipe, self.data.class_names, details)
+        return write_checkpoint(self.out, self.measured_model, self.recipe, self.data.class_names, details)
 
-    def _conclude(self, finished: bool) -> Path:
+    def _conclude(self, is_finished: bool) -> Path:
+        """Save, validate if the last step was not, and return the checkpoint folder."""
         self._save()
-        known = self.metrics is not None and self.metrics.validated == self.step
+        is_validated = self.metrics is not None and self.metrics.validated == self.step
+        skips = is_validated or (self.stopping.is_requested and not is_finished)
         # All processes must agree, and only the main one knows.
-        skip = torch.tensor(float(known or (self.stopping.asked and not finished)), device=self.accelerator.device)
-        if not bool(self.accelerator.reduce(skip, "sum") > 0):
+        votes = torch.tensor(float(skips), device=self.accelerator.device)
+        if not bool(self.accelerator.reduce(votes, "sum") > 0):
             self._validate()
         folder = self.out / CHECKPOINT_FOLDER
         if self.metrics is not None:
-            done = "Finished" if finished else f"Stopped at step {self.step} of {self.steps} (--resume continues)"
+            done = "Finished" if is_finished else f"Stopped at step {self.step} of {self.steps} (--resume continues)"
             self.metrics.say(f"{done}; checkpoint: {folder}")
         return folder

@@ -21,23 +21,29 @@ from torch.utils.data import DataLoader
 import tnet_core as tn
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.bank import FeatureBank, Looked, cell_values, check_two_levels, classes_in, make_bank
-from training.data import check_classes, open_split
+from training.data import open_splits
 from training.data.augment import Augment
 from training.data.loading import AugmentedView, before_workers, collate, quiet_worker, unpack
 from training.data.sample import ImageDataset
-from training.evaluation.features import project, subset_logits
-from training.evaluation.plan import Tree, grid_ranks
+from training.engine.metrics import Metrics
+from training.engine.optimiser import make_optimiser, rate_factor, set_rates
+from training.engine.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
+from training.engine.warm_start import warm_start
 from training.evaluation.policies import centre_scores
 from training.evaluation.stream import batches
-from training.metrics import Metrics
-from training.optimiser import make_optimiser, rate_factor, set_rates
-from training.policy_targets import Target, looks_loss, make_target, policy_scores
+from training.policy.bank import FeatureBank, check_two_levels, make_bank
+from training.policy.targets import (
+    Target,
+    accuracies,
+    all_scores,
+    all_values,
+    hindsight,
+    looks_loss,
+    make_target,
+    policy_scores,
+)
 from training.recipes.recipe import BankSection, Recipe
-from training.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
-from training.warmstart import warm_start
 
-_CHUNK = 128  # rows valued at once
 _IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops
 
 
@@ -55,10 +61,8 @@ def train_policy(
         raise TNetError("A policy is trained on top of a trained model: name one in 'init' (weights: checkpoint).")
     chosen = recipe.bank
     check_folder(out, resume=False)
-    opener = open_data or (lambda which: open_split(recipe.data, which, seed=recipe.seed))  # type: ignore[arg-type]
-    splits = {"train": opener("train"), "validation": opener("validation")}
-    for split in splits.values():
-        check_classes(split, recipe.config)
+    train_data, validation_data = open_splits(recipe, open_data)
+    splits = {"train": train_data, "validation": validation_data}
     make_folder(out)
     model = tn.build(recipe.config, seed=recipe.seed)
     check_two_levels(model)
@@ -212,47 +216,3 @@ class PolicyTraining:
             f"share of the gap between centre and hindsight {'none' if closed is None else f'{100 * closed:.0f} %'}"
         )
         return {name: round(value, 5) for name, value in values.items()}
-
-
-@torch.no_grad()
-def all_values(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
-    """The value of every cell as a first look: (rows, n * n)."""
-    chunks = _chunks(bank, model)
-    return torch.cat([cell_values(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
-
-
-@torch.no_grad()
-def all_scores(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
-    return torch.cat([policy_scores(model, looked, options).cpu() for looked in _chunks(bank, model)])
-
-
-@torch.no_grad()
-def accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> list[float]:
-    """Top-1 with 0…`looks` looks at the cells of highest score (rows, n * n)."""
-    tree = Tree((scores.shape[1],))
-    budgets: list[tuple[int, ...]] = [(k,) for k in range(min(looks, scores.shape[1]) + 1)]
-    right = torch.zeros(len(budgets), dtype=torch.long)
-    for start, looked in zip(range(0, len(bank), _CHUNK), _chunks(bank, model), strict=True):
-        ranks = grid_ranks(scores[start : start + _CHUNK]).to(model.device)
-        logits = subset_logits(model, looked.features, project(model, looked.features), tree.masks(ranks, budgets))
-        right += (logits.argmax(2) == classes_in(looked.labels)[:, None]).sum(0).cpu()
-    return (right / len(bank)).tolist()
-
-
-@torch.no_grad()
-def hindsight(model: TNet, bank: FeatureBank) -> float:
-    """Top-1 with one look at the best cell: the share of images that some cell gets right."""
-    right = 0
-    for looked in _chunks(bank, model):
-        nodes = looked.features.shape[1]
-        pairs = torch.eye(nodes, dtype=torch.bool, device=model.device)[1:]  # (n * n, nodes): each cell …
-        pairs[:, 0] = True  # … and the thumbnail
-        masks = pairs.expand(len(looked.labels), -1, -1)
-        logits = subset_logits(model, looked.features, project(model, looked.features), masks)
-        right += int((logits.argmax(2) == classes_in(looked.labels)[:, None]).any(1).sum())
-    return right / len(bank)
-
-
-def _chunks(bank: FeatureBank, model: TNet) -> Iterator[Looked]:
-    for start in range(0, len(bank), _CHUNK):
-        yield bank.rows(slice(start, start + _CHUNK), model.device)

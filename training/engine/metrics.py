@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.errors import TNetError
-from training.evaluation.curve import Accuracy
+from training.engine.validation import Accuracy
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -74,7 +74,7 @@ class Metrics:
                 for key, inner in value.items():
                     self._board.add_scalar(f"{kind}/{name}/{key}", inner, step)
 
-    def training(
+    def record_training(
         self, step: int, epoch: float, values: dict[str, float], accuracy: dict[tuple[int, ...], float]
     ) -> None:
         """Means of the last steps and the accuracy of the last batch at every budget."""
@@ -86,7 +86,7 @@ class Metrics:
         line["img/s"] = f"{values['images_per_second']:.1f}"
         self._bar.set_postfix(line, refresh=False)
 
-    def validation(self, step: int, epoch: float, curve: dict[tuple[int, ...], Accuracy]) -> None:
+    def record_validation(self, step: int, epoch: float, curve: dict[tuple[int, ...], Accuracy]) -> None:
         top1 = {budget_name(budget): accuracy.top1 for budget, accuracy in curve.items()}
         top5 = {budget_name(budget): accuracy.top5 for budget, accuracy in curve.items()}
         self.record("validation", step, {"top1": top1, "top5": top5})

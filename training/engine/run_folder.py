@@ -1,0 +1,225 @@
+"""What a run leaves behind: `recipe.yaml`, metrics, states while it runs, and `checkpoint/`.
+
+A state is a folder `state-<step>` with tensors (safetensors) and numbers (JSON), written beside the old one and then
+put in place in one step. Random choices are functions of the seed and the step (`training.data.loading`,
+`training.engine.step`), so the step is all the random state there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+import tnet_core as tn
+from tnet_core.checkpoints.files import read_bounded, reason, write_atomically
+from tnet_core.errors import TNetError
+from tnet_core.modeling.tnet import TNet
+from training.data.sample import ImageDataset
+from training.evaluation.output import source_commit
+from training.recipes.reading import from_mapping, to_mapping, to_text
+from training.recipes.recipe import Recipe
+
+RECIPE_FILE = "recipe.yaml"
+CHECKPOINT_FOLDER = "checkpoint"
+
+# What a continued run may change: none of it enters the arithmetic.
+_FREE = {
+    "about", "paper", "validate_every", "validation_images", "save_minutes", "provenance",
+    "data.root", "data.cache", "data.workers",
+}  # fmt: skip
+
+
+def check_folder(out: Path, *, resume: bool) -> None:
+    """Refuse to mix two runs in one folder; nothing is written."""
+    try:
+        begun, finished = bool(states(out)), (out / CHECKPOINT_FOLDER).exists()
+        used = begun or finished or (out / RECIPE_FILE).exists()
+    except OSError as error:
+        raise TNetError(f"Cannot read '{out}': {reason(error)}.") from None
+    if used and not resume:
+        hint = "add --resume to continue it, or choose another --out" if begun else "choose another --out"
+        raise TNetError(f"'{out}' already holds a run; {hint}.")
+    if finished and not begun:
+        raise TNetError(f"'{out}' holds a checkpoint but no state to continue from; choose another --out.")
+
+
+def make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
+    remove_leftovers(out)
+
+
+def write_recipe(out: Path, recipe: Recipe) -> None:
+    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(to_text(recipe)))
+
+
+def fingerprint(dataset: ImageDataset) -> dict[str, int]:
+    """What tells one training split from another, without decoding an image."""
+    labels = np.asarray(dataset.labels, dtype=np.int64)
+    return {
+        "images": len(dataset),
+        "labels": zlib.crc32(labels.tobytes()),
+        "classes": zlib.crc32("\n".join(dataset.class_names).encode()),
+    }
+
+
+def refuse_changes(recipe: Recipe, data: dict[str, int], before: dict[str, Any]) -> None:
+    """A run continues under the recipe and on the data it began with; `before` are the numbers of its state."""
+    # Read back first: a state may be older than some key, which then has its default.
+    old, new = (dict(_flat(to_mapping(made))) for made in (from_mapping(before["recipe"]), recipe))
+    for name in sorted(old.keys() | new.keys()):
+        if name not in _FREE and name.partition(".")[0] not in _FREE and old.get(name) != new.get(name):
+            raise TNetError(
+                f"The run cannot be continued with another '{name}' ({new.get(name)!s:.60} instead of "
+                f"{old.get(name)!s:.60}); start a new one in another folder."
+            )
+    if before["data"] != data:
+        raise TNetError(
+            f"The run began with other training data ({before['data']['images']} images, now {data['images']}); "
+            "a run continues on the same images, classes and labels."
+        )
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def write_checkpoint(
+    out: Path, model: TNet, recipe: Recipe, class_names: tuple[str, ...], details: dict[str, Any]
+) -> Path:
+    """Put the current model into `checkpoint/`, with what is known about how it was made."""
+    folder = out / CHECKPOINT_FOLDER
+    provenance: dict[str, Any] = {
+        "recipe": recipe.name,
+        "seed": recipe.seed,
+        **({"paper": recipe.paper} if recipe.paper else {}),
+        **({"commit": commit} if (commit := source_commit()) else {}),
+        **recipe.provenance,
+        **details,
+    }
+    return tn.save(model, folder, class_names=class_names, provenance=provenance)
+
+
+_NAME = re.compile(r"state-(\d{9})")
+_NUMBERS = "state.json"
+_TENSORS = "tensors.safetensors"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunState:
+    step: int  # optimisation steps done
+    tensors: dict[str, Tensor]  # "model.…", "average.…", "optimiser.<parameter>.<slot>"
+    numbers: dict[str, Any]  # JSON values
+
+
+def save_state(run: Path, state: RunState) -> Path:
+    """Write a state and remove older ones once it is complete on disk."""
+    target = run / f"state-{state.step:09d}"
+    temporary = run / f".state-{os.getpid()}.tmp"
+    try:
+        _write(temporary, state)
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.rename(target)
+        _flush(run)
+    except Exception as error:  # safetensors reports a full disk as its own kind of error
+        raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
+    finally:  # also when interrupted from the keyboard
+        shutil.rmtree(temporary, ignore_errors=True)
+    for older in states(run)[:-1]:
+        shutil.rmtree(older, ignore_errors=True)
+    return target
+
+
+def _write(folder: Path, state: RunState) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
+    save_file(tensors, folder / _TENSORS)
+    (folder / _NUMBERS).write_text(json.dumps({"format": FORMAT, "step": state.step, **state.numbers}, indent=1))
+    for path in (folder / _TENSORS, folder / _NUMBERS, folder):
+        _flush(path)
+
+
+def remove_leftovers(run: Path) -> None:
+    """Take away what runs that were killed while saving left behind."""
+    for path in run.glob(".state-*.tmp"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def states(run: Path) -> list[Path]:
+    """Complete states, oldest first."""
+    if not run.is_dir():
+        return []
+    return sorted(path for path in run.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+
+
+def load_state(run: Path) -> RunState | None:
+    """The newest state, None if there is none."""
+    found = states(run)
+    if not found:
+        return None
+    folder = found[-1]
+    try:
+        numbers = json.loads(read_bounded(folder / _NUMBERS, 64 << 20))
+        tensors = load_file(folder / _TENSORS)
+        if numbers["format"] != FORMAT:
+            raise TNetError(f"The saved state '{folder}' was written by another version and cannot be continued.")
+        return RunState(int(numbers["step"]), tensors, numbers)
+    except TNetError:
+        raise
+    except Exception as error:
+        raise TNetError(f"The saved state '{folder}' cannot be read ({reason(error)}); remove it.") from None
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's memory under 'optimiser.<number of the parameter>.<slot>'."""
+    memory = optimiser.state_dict()["state"]
+    return {
+        f"optimiser.{number}.{slot}": torch.as_tensor(value)
+        for number, slots in memory.items()
+        for slot, value in slots.items()
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """The inverse; groups and their rates come from the recipe, not from the file."""
+    memory: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimiser."):
+            _, number, slot = name.split(".", 2)
+            memory.setdefault(int(number), {})[slot] = tensor
+    optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def tensors_under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _flush(path: Path) -> None:
+    """Make sure that a file or a folder's list of names is on disk, not only in memory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
