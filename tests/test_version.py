@@ -11,7 +11,7 @@ import yaml
 import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard
-from training.evaluation.provenance import run_information
+from training.evaluation.output import run_information
 from viz.report import evidence
 
 ROOT = Path(__file__).parents[1]
