@@ -122,7 +122,7 @@ def test_a_cached_start_works_offline_in_a_new_process(hub: LocalHub, checkpoint
     code = f"import tnet_core.checkpoints as c; m = c.load('hf:{REPO}@{commit}'); print(m.class_names[0])"
     code += f"; print(c.load('hf:{REPO}', on_notice=print).source)"
     log = checkpoint.parent / "log.txt"
-    ended_with = _start(code, log, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9").wait(60)
+    ended_with = _start(code, log, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9").wait(120)
     output = log.read_text()
     assert ended_with == 0, output
     assert output.splitlines()[0] == "wren"
@@ -255,7 +255,7 @@ def test_two_processes_at_once_both_get_the_whole(hub: LocalHub, checkpoint: Pat
     logs = [checkpoint.parent / f"log{number}.txt" for number in range(2)]
     processes = [_start(code, log) for log in logs]
     for process, log in zip(processes, logs, strict=True):
-        assert process.wait(90) == 0, log.read_text()
+        assert process.wait(120) == 0, log.read_text()
         assert log.read_text().splitlines()[-1] == "wren"
 
 
