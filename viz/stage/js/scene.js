@@ -56,20 +56,22 @@ function logitsOf(scene, looks, weights = weightsOf(scene, looks)) {
 }
 
 function mixedRows(scene, rows, weights) {
-  const count = scene.bias.length, total = Float64Array.from(scene.bias);
+  const { bias, projections } = scene, count = bias.length, total = new Float64Array(bias);
   rows.forEach((row, i) => {
     const weight = weights[i], start = row * count;
-    for (let c = 0; c < count; c++) total[c] += weight * scene.projections[start + c];
+    for (let c = 0; c < count; c++) total[c] += weight * projections[start + c];
   });
   return total;
 }
 
+// Plain loops: the ledger takes one of these per look, at every move of the slider.
 function softmax(logits) {
-  let top = -Infinity;
-  for (const value of logits) if (value > top) top = value;
-  const raised = Float64Array.from(logits, value => Math.exp(value - top));
-  const sum = raised.reduce((a, b) => a + b, 0);
-  return raised.map(value => value / sum);
+  const count = logits.length, share = new Float64Array(count);
+  let top = -Infinity, sum = 0;
+  for (let c = 0; c < count; c++) if (logits[c] > top) top = logits[c];
+  for (let c = 0; c < count; c++) sum += share[c] = Math.exp(logits[c] - top);
+  for (let c = 0; c < count; c++) share[c] /= sum;
+  return share;
 }
 
 // The most probable classes, ties to the lower number. A pass per class: there are a thousand, and few are wanted.
