@@ -13,7 +13,7 @@ help:
 	@echo "make app     create $(VENV), install, run app.py (ARGS='--port 8000' passes options)"
 	@echo "make quick   lint and the tests without browser, training and processes: below a minute (ARGS='tests/core' for a part)"
 	@echo "make test    lint, types and all tests that guard behaviour (ARGS as above)"
-	@echo "make test-long  repetitions that take long: more seeds, more cases"
+	@echo "make test-long  what takes long: whole trainings with several seeds, all recipes"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make space   assemble the folder to push to a Hugging Face Space (ARGS='FOLDER', default build/space)"
 	@echo "make space-check  the same, then run the app from that folder alone in a new environment (6 GB, for a while)"

@@ -12,13 +12,9 @@ import pytest
 
 from tests.support.training import ROOT, quiet_environment
 
-# One seed guards the promise every time; the others repeat it, each in a process of its own.
-SEEDS = [
-    0,
-    pytest.param(1, marks=[pytest.mark.long, pytest.mark.xdist_group("needles-tiny 1")]),
-    pytest.param(2, marks=[pytest.mark.long, pytest.mark.xdist_group("needles-tiny 2")]),
-]
-pytestmark = pytest.mark.slow
+# Each in a process of its own, where there are several.
+SEEDS = [pytest.param(seed, marks=pytest.mark.xdist_group(f"needles-tiny {seed}")) for seed in (0, 1, 2)]
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # what learning does is checked on smaller tasks every time
 
 
 def processor_time() -> float:
