@@ -14,14 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tnet_core as tn
-from tnet_core.checkpoints.card import CheckpointCard, card_of
+from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.drafting import as_id, digests_of, draft
-from tnet_core.checkpoints.evaluation import read_evaluation
-from tnet_core.checkpoints.files import EVALUATION_FILE, README_FILE, TENSOR_FILE, reason, write_atomically
-from tnet_core.checkpoints.format import load_folder
+from tnet_core.checkpoints.files import TENSOR_FILE, reason
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from training.model_card import Details, model_card
+from training.publishing.model_card import read_card, write_card
 
 PLAIN_GIT = 10_000_000  # bytes: a Space takes larger files through Git LFS only
 
@@ -49,9 +47,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.folder is not None:
         copy_half(options.checkpoint, Path(options.folder))
     folder = Path(options.folder or options.checkpoint)
-    if (folder / EVALUATION_FILE).exists():
-        read_evaluation(folder)  # loading only announces a broken one
-    card = card_of(load_folder(folder, device="cpu"))
+    card = read_card(folder)
     title = options.title or folder.resolve().name
     write_card(folder, card, title, _notes(options.notes))
     size = (folder / TENSOR_FILE).stat().st_size
@@ -74,11 +70,6 @@ def copy_half(checkpoint: str, folder: Path) -> None:
     model = tn.load(checkpoint, device="cpu")
     card = card_of(model)
     tn.save(model, folder, provenance=dict(card.provenance), half=True)
-
-
-def write_card(folder: Path, card: CheckpointCard, title: str, notes: str = "") -> None:
-    text = model_card(card, Details.of(card, title), None, notes)
-    write_atomically(folder / README_FILE, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def _notes(path: str | None) -> str:

@@ -17,8 +17,7 @@ from tests.support.hub import LocalHub
 from tests.training.data_files import class_folders
 from training import agreement
 from training.adapt import __main__ as command
-from training.adapt.options import AdaptOptions
-from training.adapt.start import start
+from training.adapt.pretrained import AdaptOptions, start
 
 pytestmark = pytest.mark.slow
 

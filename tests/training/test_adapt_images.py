@@ -13,10 +13,8 @@ import tnet_core as tn
 from tests.training.data_files import class_folders, write_picture
 from tnet_core.checkpoints.config_file import check_class_names
 from tnet_core.errors import TNetError
-from training.adapt.classes import Classes, classes_of
-from training.adapt.options import AdaptOptions
 from training.adapt.photographs import open_photographs
-from training.adapt.tap import with_late_map
+from training.adapt.pretrained import AdaptOptions, Classes, classes_of, with_late_map
 
 BIRDS = Classes(("ant", "bee", "black footed albatross"), ("n1", "n2", "n3"))
 

@@ -12,10 +12,9 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, picture
-from training.adapt.aggregation import AggregationOptions, positional_shift, train_aggregation
-from training.adapt.learning import learn
-from training.adapt.likelihoods import likelihoods, per_image
-from training.adapt.options import AdaptOptions, Objective
+from training.adapt.learning import AggregationOptions, learn, positional_shift, train_aggregation
+from training.adapt.pretrained import AdaptOptions, Objective
+from training.agreement import likelihoods, per_image
 from training.engine.warm_start import even_weights
 from training.evaluation.features import project, subset_logits
 from training.evaluation.plan import Options

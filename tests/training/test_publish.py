@@ -19,8 +19,8 @@ from tests.support.checkpoints import EVALUATION, NAMES, contents
 from tests.support.hub import TOKEN, LocalHub
 from tests.support.models import TINY_3L, tiny
 from tnet_core.checkpoints import Registry, card_of, load, load_folder, save
-from training.model_card import Details, metadata
 from training.publish import main
+from training.publishing.model_card import Details, metadata
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 Output = pytest.CaptureFixture[str]

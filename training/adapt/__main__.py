@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import get_args
 
 from tnet_core.command import finished
-from training.adapt.adapting import adapt
-from training.adapt.card import write_card
-from training.adapt.options import AdaptOptions, Labels, Objective
+from training.adapt.adapt import adapt, write_adapted_card
+from training.adapt.pretrained import AdaptOptions, Labels, Objective
 from training.evaluation.output import without_folders
 from training.evaluation.table import table
 
@@ -88,7 +87,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     content = adapt(
         options, out, bank=given.bank, half=given.half, provenance=provenance, command=command
     )  # fmt: skip
-    write_card(out, given.title or f"TNet on {options.backbone}, adapted without retraining it")
+    write_adapted_card(out, given.title or f"TNet on {options.backbone}, adapted without retraining it")
     print(table(content))
     print(out)
     return 0

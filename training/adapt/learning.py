@@ -1,16 +1,32 @@
-"""What learns, in which order: how looks count, then where to look."""
+"""What learns from the banks, in which order: how looks count, then where to look.
+
+Positional and weighting modules learn so that a few looks together say what the target says. Both start without effect:
+positions add nothing, weights are a plain average. The classifier is frozen and knows only the features of its own
+backbone, so what positions add is held close to nothing in units of each feature's spread.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from tnet_core.errors import TNetError
+from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
-from training.adapt.aggregation import AggregationOptions, positional_shift, train_aggregation
-from training.adapt.options import AdaptOptions, Objective
+from training.adapt.pretrained import AdaptOptions, Objective
+from training.engine.optimiser import make_optimiser, rate_factor, set_rates
+from training.evaluation.features import subset_weights
+from training.evaluation.plan import grid_ranks
 from training.policy.bank import FeatureBank
-from training.policy.targets import reinforce
+from training.policy.targets import reinforce, worth
 from training.policy.training import PolicyTraining
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
@@ -56,3 +72,79 @@ def policy_recipe(options: AdaptOptions) -> Recipe:
 
 def _target(objective: Objective) -> Any:
     return "likelihood" if objective == "reinforce" else objective
+
+
+_SPREAD_ROWS = 512  # images from which the spread of features is taken
+
+
+@dataclass(frozen=True)
+class AggregationOptions:
+    epochs: float = 10.0
+    batch_size: int = 64  # images per step
+    sets: int = 8  # of looks per image and step, drawn at random
+    most: int = 10  # looks in a set: 0 … most, equally often
+    closeness: float = 30.0  # weight of the squared shift by positions, in units of each feature's spread
+    lr: float = 1e-3
+    weight_decay: float = 0.05
+
+    @property
+    def optim(self) -> OptimSection:
+        return OptimSection(
+            method="adamw", lr=self.lr, weight_decay=self.weight_decay, schedule="cosine", warmup=0.1
+        )  # fmt: skip
+
+
+def positional_shift(model: TNet) -> Tensor:
+    """What an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
+    assert model.positional is not None and model.positional.kind == "additive"
+    cells = torch.arange(model.config.cells, device=model.device)
+    below = torch.stack([cells // model.config.grid, cells % model.config.grid, torch.ones_like(cells)], dim=1)
+    positions = torch.cat([torch.zeros_like(below[:1]), below])
+    return model.positional.linear(positional_encoding(positions, model.positional.length))
+
+
+def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOptions, seed: int, *, quiet: bool) -> None:
+    """Change those two modules alone. The bank must have been made before positions added anything."""
+    assert model.positional is not None and model.weighting is not None
+    model.eval().requires_grad_(False)
+    model.positional.requires_grad_(True)
+    model.weighting.requires_grad_(True)
+    optimiser = make_optimiser(model, options.optim)
+    spread = _spread(bank).to(model.device)
+    per_epoch = -(-len(bank) // options.batch_size)
+    steps = max(1, round(options.epochs * per_epoch))
+    generator = torch.Generator().manual_seed(seed)
+    bar = tqdm(range(steps), desc="aggregation", unit="step", disable=quiet, file=sys.stderr)
+    for step in bar:
+        epoch, position = divmod(step, per_epoch)
+        order = np.random.default_rng([seed, epoch]).permutation(len(bank))
+        rows = torch.from_numpy(order[position * options.batch_size : (position + 1) * options.batch_size])
+        set_rates(optimiser, rate_factor(options.optim, step, steps))
+        looked = bank.rows(rows, model.device)
+        shift = positional_shift(model)
+        masks = _drawn_sets(len(rows), model.config.cells, options, generator).to(model.device)
+        features = looked.features + shift
+        # averaged before the classifier: fewer sets than looks, so fewer vectors to classify
+        logits = model.classifier(subset_weights(model, features, masks) @ features)
+        loss = -worth(logits, looked.labels).mean() + options.closeness * (shift / spread).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        if not bool(torch.isfinite(loss)):
+            raise TNetError(f"The loss of the aggregation is not a number any more at step {step + 1}.")
+        optimiser.step()
+        bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
+    model.requires_grad_(False)
+
+
+def _drawn_sets(count: int, cells: int, options: AggregationOptions, generator: torch.Generator) -> Tensor:
+    """Sets of looks with the thumbnail: (B, sets, 1 + n * n) bool."""
+    scores = torch.rand((count * options.sets, cells), generator=generator)
+    sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
+    taken = (grid_ranks(scores) < sizes).view(count, options.sets, cells)
+    return torch.cat([torch.ones((count, options.sets, 1), dtype=torch.bool), taken], dim=2)
+
+
+def _spread(bank: FeatureBank) -> Tensor:
+    """Standard deviation of each feature over images and looks: (D,)."""
+    features = bank.rows(slice(0, _SPREAD_ROWS)).features
+    return features.flatten(0, 1).std(0).clamp_min(1e-3)

@@ -1,17 +1,36 @@
-"""Folders of photographs, with or without labels, divided once and for all into those to learn from and the rest."""
+"""Photographs to learn from and to measure on, their targets, and the banks of all looks a policy could choose.
+
+Folders of photographs, with or without labels, are divided once and for all. The target without labels is what the
+backbone says by itself about the whole image: what the TNet is given, S x S, reduced by averaging the pixels that fall
+into each pixel of the resolution the backbone was trained at. Averaging, because bilinear reduction with antialiasing
+blurs more than the pictures that classifiers are trained on (see README.md in this folder for the comparison).
+"""
 
 from __future__ import annotations
 
+import sys
+import time
+import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
 from tnet_core.errors import TNetError
-from training.adapt.classes import Classes
-from training.adapt.options import AdaptOptions, Labels
+from tnet_core.inference.optimise.folding import folded
+from tnet_core.modeling.tnet import TNet
+from training.adapt.pretrained import AdaptOptions, Classes, Labels
 from training.data.dataset import Entry, FileDataset, held_out
 from training.data.reading import images_below, is_folder
-from training.evaluation.stream import spread
+from training.data.sample import ImageDataset, Sample
+from training.engine.run_folder import fingerprint
+from training.evaluation.stream import batches, evaluating, spread
+from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 
 TRAIN, HELD_OUT = "train", "held-out"
 
@@ -79,3 +98,110 @@ def _title(folder: Path) -> str:
     """'cub200/train' says more than 'train'."""
     parts = folder.expanduser().resolve().parts[-2:]
     return "/".join(parts) if parts[-1].lower() in ("train", "val", "validation", "test", "images") else parts[-1]
+
+
+@torch.inference_mode()
+def full_prediction(model: TNet, images: Tensor, side: int) -> Tensor:
+    """Probabilities of the classes by backbone and classifier alone: (B, 3, S, S) in [-1, 1] -> (B, classes)."""
+    images = images.to(model.device)
+    reduced = images if images.shape[2] == side else F.interpolate(images, (side, side), mode="area")
+    _, vectors = model.features(reduced.contiguous(memory_format=torch.channels_last))
+    probabilities = model.classifier(vectors).float().softmax(1).cpu()
+    if not bool(torch.isfinite(probabilities).all()):
+        raise TNetError("The backbone's predictions are not finite: its weights are damaged.")
+    return probabilities
+
+
+def sharpened(probabilities: np.ndarray, temperature: float) -> np.ndarray:
+    """Predictions as at a lower temperature of their softmax: (images, classes).
+
+    At low resolution a network is surer of itself than at the one it was trained at. As they are, its full-image
+    predictions would then be approached best by looks that show nothing, which only make it less sure.
+    """
+    scaled = np.asarray(probabilities, np.float64) ** (1 / temperature)
+    return (scaled / scaled.sum(1, keepdims=True)).astype(np.float32)
+
+
+def stream(
+    model: TNet, dataset: ImageDataset, side: int | None, batch_size: int, workers: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Images with their targets: predictions at that side (B, classes), or labels (B,) where it is None."""
+    for batch in batches(dataset, range(len(dataset)), model.config, batch_size, workers):
+        assert isinstance(batch.images, Tensor)
+        yield batch.images, batch.labels if side is None else full_prediction(model, batch.images, side)
+
+
+class FullImageLabels:
+    """A data set whose labels are what the backbone says about the whole images.
+
+    Accuracy on it is agreement with that prediction, and its split says so.
+    """
+
+    def __init__(self, dataset: ImageDataset, labels: Sequence[int], side: int) -> None:
+        if len(labels) != len(dataset):
+            raise TNetError(f"There are {len(labels)} predictions for {len(dataset)} images.")
+        self._dataset = dataset
+        self.name, self.class_names, self.labels = dataset.name, dataset.class_names, tuple(labels)
+        self.split = f"{dataset.split}, agreement with the backbone's own prediction for the whole image at {side} px"
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Sample:
+        return replace(self._dataset[index], label=self.labels[index])
+
+
+_AT_ONCE = 8  # images; each has n * n + 1 crops
+
+
+def make_banks(
+    model: TNet, photographs: Photographs, side: int | None, folder: Path | None, *, workers: int, quiet: bool
+) -> dict[str, FeatureBank]:
+    """'train' and 'validation'; targets are full-image predictions at `side`, or the labels where it is None.
+
+    With a folder the banks stay there and are opened again when model and images are the same.
+    """
+    fast = folded(model)  # for the targets
+    parts = {"train": photographs.train, "validation": photographs.held_out}
+    missing = [data for name, data in parts.items() if folder is None or not (folder / name / MANIFEST_FILE).exists()]
+    if missing and not quiet:
+        print(_estimate(fast, sum(map(len, missing)), side), file=sys.stderr)
+    return {
+        name: make_bank(
+            model,
+            stream(fast, dataset, side, _AT_ONCE, workers),
+            len(dataset),
+            folder=None if folder is None else folder / name,
+            identity=_identity(dataset, side),
+            quiet=quiet,
+        )
+        for name, dataset in parts.items()
+    }
+
+
+def _identity(dataset: FileDataset, side: int | None) -> dict[str, object]:
+    names = "\n".join(entry.name for entry in dataset.entries)
+    return {
+        "name": dataset.name,
+        "split": dataset.split,
+        **fingerprint(dataset),
+        "files": zlib.crc32(names.encode()),
+        "full_resolution": side,
+    }
+
+
+def _estimate(model: TNet, images: int, side: int | None) -> str:
+    """'About 9 minutes …', from the crops of one image."""
+    base, cells = model.config.base_resolution, model.config.cells
+    crops = torch.zeros((cells + 1, 3, base, base), device=model.device).to(memory_format=torch.channels_last)
+    with evaluating(model):
+        model.features(crops[:2])  # the first call is slower
+        began = time.perf_counter()
+        model.features(crops)
+        seconds = time.perf_counter() - began
+    whole = 0.0 if side is None else (side / base) ** 2 / (cells + 1)
+    minutes = images * seconds * (1 + whole) / 60
+    return (
+        f"{images} images with {cells + 1} crops each, {(cells + 1) / seconds:.0f} crops a second on this machine: "
+        f"about {minutes:.1f} minutes for the features, then a few for learning and measuring."
+    )

@@ -1,13 +1,22 @@
-"""Accuracy against attended locations, drawn with Pillow for a model card."""
+"""What is published and how it gets to the Hub: the files with a picture of accuracy against looks, in one commit."""
 
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
+from huggingface_hub import CommitOperationAdd, HfApi
 from PIL import Image, ImageDraw, ImageFont
 
+from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.evaluation import Evaluation
+from tnet_core.checkpoints.files import CONFIG_FILE, EVALUATION_FILE, README_FILE, TENSOR_FILE, reason
+from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
+from tnet_core.checkpoints.hub_errors import explain
+from tnet_core.checkpoints.hub_id import HubId, is_commit
+from tnet_core.errors import TNetError
+from training.publishing.model_card import PICTURE_FILE, Details, model_card
 
 _SIZE = (960, 600)
 _LEFT, _TOP, _RIGHT, _BOTTOM = 110, 80, 920, 510  # the plot area
@@ -61,3 +70,47 @@ def _range(values: list[float]) -> tuple[float, float, float]:
 
 def _shortened(text: str, longest: int = 70) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def make_empty_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise TNetError(f"'{path}' is not empty; give a new folder, so that it holds only what would be uploaded.")
+    except OSError as error:
+        raise TNetError(f"Cannot use '{path}' for the dry run: {reason(error)}.") from None
+    return path
+
+
+def prepare(folder: Path, out: Path, card: CheckpointCard, details: Details, repo: str) -> None:
+    """Write every file of the publication into `out`."""
+    try:
+        for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE):
+            if (folder / name).exists():
+                shutil.copyfile(folder / name, out / name)
+        (out / README_FILE).write_text(model_card(card, details, repo), encoding="utf-8")
+        if card.evaluation is not None:
+            draw_accuracy(card.evaluation, out / PICTURE_FILE)
+    except OSError as error:
+        raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None
+
+
+def upload(out: Path, hub_id: HubId, *, private: bool) -> str:
+    """Create the repository if needed and commit all files at once; returns the commit."""
+    client = HubClient(hub_id)
+    if client.offline:
+        raise TNetError("HF_HUB_OFFLINE forbids uploads: unset it to publish.")
+    if client.is_private() is False and private:
+        raise TNetError(f"The Hub repository '{hub_id.repo}' exists and is public; --private cannot hide it.")
+    api = HfApi(endpoint=client.endpoint, library_name=LIBRARY_NAME)
+    operations = [CommitOperationAdd(path.name, path) for path in sorted(out.iterdir())]
+    try:
+        api.create_repo(hub_id.repo, private=True if private else None, exist_ok=True)
+        info = api.create_commit(hub_id.repo, operations, commit_message="Publish a TNet checkpoint")
+    except Exception as error:  # the library raises a dozen unrelated families
+        raise explain(error, hub_id, client.endpoint) from None
+    if not is_commit(info.oid):
+        raise TNetError(
+            f"The Hub at {client.endpoint} did not say which commit it made; look at '{hub_id.repo}' there."
+        )
+    return info.oid

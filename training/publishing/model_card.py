@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tnet_core.checkpoints.card import CheckpointCard, describe
+from tnet_core.checkpoints.card import CheckpointCard, card_of, describe
 from tnet_core.checkpoints.drafting import UNKNOWN, told
-from tnet_core.checkpoints.evaluation import BudgetResult, Evaluation
+from tnet_core.checkpoints.evaluation import BudgetResult, Evaluation, read_evaluation
+from tnet_core.checkpoints.files import EVALUATION_FILE, README_FILE, write_atomically
+from tnet_core.checkpoints.format import load_folder
 from tnet_core.checkpoints.hub_client import LIBRARY_NAME
 
 PICTURE_FILE = "accuracy_vs_locations.png"
@@ -182,3 +185,16 @@ def _terms(details: Details) -> str:
         f"- Weights: {details.licence or UNKNOWN}\n- Training data: {details.data_licence or UNKNOWN}\n"
         f"- Please cite: {details.citation or PAPER}\n"
     )
+
+
+def read_card(folder: Path) -> CheckpointCard:
+    """Return the card of a folder that loads strictly, with an evaluation that can be read or none."""
+    if (folder / EVALUATION_FILE).exists():
+        read_evaluation(folder)  # loading only announces a broken one; publishing it would be wrong
+    return card_of(load_folder(folder, device="cpu"))
+
+
+def write_card(folder: Path, card: CheckpointCard, title: str, notes: str = "") -> None:
+    """Write README.md into the folder of a checkpoint."""
+    text = model_card(card, Details.of(card, title), None, notes)
+    write_atomically(folder / README_FILE, lambda path: path.write_text(text, encoding="utf-8"))

