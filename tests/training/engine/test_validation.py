@@ -84,8 +84,8 @@ def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
 
 
 def test_an_unreadable_image_of_one_process_ends_all_of_them(tmp_path: Path) -> None:
-    code = "from tests.training.test_evaluation_curve import one_of_two; one_of_two()"
-    ended = run_ranks("-c", code, cwd=Path(__file__).parents[2], env=os.environ, folder=tmp_path, timeout=120)
+    code = "from tests.training.engine.test_validation import one_of_two; one_of_two()"
+    ended = run_ranks("-c", code, cwd=Path(__file__).parents[3], env=os.environ, folder=tmp_path, timeout=120)
     said = [rank.stdout.strip() for rank in ended]
     assert said == ["0 of 2: 'x.jpg' is damaged.", "1 of 2: 'x.jpg' is damaged."], ended
 

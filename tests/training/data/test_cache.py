@@ -26,7 +26,7 @@ from training.data import cache as cache_module
 from training.data import open_split
 from training.recipes.recipe import DataSection
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

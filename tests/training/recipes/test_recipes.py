@@ -8,6 +8,7 @@ import pytest
 import timm
 
 import tnet_core as tn
+from tnet_core.published import paper_rows
 from training.recipes.reading import from_mapping, read_recipe, recipe_names, to_mapping
 
 BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "en-b") for i in range(5)]
@@ -203,3 +204,10 @@ def test_the_policy_of_the_pets_starts_from_what_the_papers_rule_learned() -> No
     assert second.policy.target != "none"
     assert (second.data, second.loss) == (first.data, first.loss)
     assert second.init.checkpoint == "runs/lite0-pets/checkpoint"
+
+
+def test_every_recipe_that_names_rows_of_the_paper_names_existing_ones() -> None:
+    named = [recipe.paper for recipe in map(read_recipe, recipe_names()) if recipe.paper]
+    assert len(named) >= 20
+    for selector in named:
+        assert paper_rows(selector), selector
