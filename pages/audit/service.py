@@ -11,9 +11,9 @@ from pages.explore.service import Explorer, Session
 from pages.waiting import NO_PICTURE
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
-from viz.audit import board, read_audit, report
-from viz.audit.looks import FEWEST, pool, usual
-from viz.audit.report import Subject
+from viz.audit.page import render_audit
+from viz.audit.reading import read_audit
+from viz.audit.report import MIN_LOOKS, ReportSubject, choose_look_count, render_report, select_looks
 from viz.common.encode import data_uri, preview
 from viz.common.names import class_names
 
@@ -27,7 +27,7 @@ class Shown:
     """What a page's report is about: one picture under one checkpoint."""
 
     session: Session
-    subject: Subject
+    subject: ReportSubject
     looks: tuple[int, ...]  # positions that may be asked for
 
     @property
@@ -41,7 +41,7 @@ class Shown:
 
     @property
     def usual(self) -> int:
-        return usual(self.session.trace)
+        return choose_look_count(self.session.trace)
 
 
 class Auditor:
@@ -68,7 +68,7 @@ class Auditor:
         about = self._explorer.about(spec)
         if about.source in self._evaluated():
             return about.source, self.audit(about.source)
-        return None, board(read_audit(about), about.title or about.source)
+        return None, render_audit(read_audit(about), about.title or about.source)
 
     def audit(self, name: Any) -> str:
         """One of the choices as HTML."""
@@ -77,29 +77,29 @@ class Auditor:
             raise tn.TNetError(f"There is no evaluated checkpoint {name!r:.80} here.")
         known = self._boards.get(card.source)
         if known is None or known[0] is not card:
-            known = self._boards[card.source] = (card, board(read_audit(card)))
+            known = self._boards[card.source] = (card, render_audit(read_audit(card)))
         return known[1]
 
     def show(self, session: Session | None) -> Shown:
         """What can be asked about a session's picture."""
         if session is None:
             raise tn.TNetError(NO_PICTURE)
-        looks = pool(session.trace)
-        if len(looks) < FEWEST:
-            raise tn.TNetError(f"A report needs at least {FEWEST} looks, and this picture has {len(looks)}.")
+        looks = select_looks(session.trace)
+        if len(looks) < MIN_LOOKS:
+            raise tn.TNetError(f"A report needs at least {MIN_LOOKS} looks, and this picture has {len(looks)}.")
         source, plate = self._explorer.picture(session.spec, session.where)
         about = self._explorer.about(session.spec)
         picture = data_uri(preview(source, _PREVIEW), quality=80)
-        return Shown(session, Subject(plate.title, about.title or about.source, picture, plate.label), looks)
+        return Shown(session, ReportSubject(plate.title, about.title or about.source, picture, plate.label), looks)
 
     def report(self, shown: Shown, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:
         """About the first looks and a class; both as a browser sends them."""
         most = len(shown.looks)
-        if isinstance(looks, bool) or not isinstance(looks, (int, float)) or looks not in range(FEWEST, most + 1):
-            raise tn.TNetError(f"The number of looks must be a whole number in {FEWEST}…{most}.")
+        if isinstance(looks, bool) or not isinstance(looks, (int, float)) or looks not in range(MIN_LOOKS, most + 1):
+            raise tn.TNetError(f"The number of looks must be a whole number in {MIN_LOOKS}…{most}.")
         trace = shown.session.trace.only(shown.looks[: int(looks)])
         found = faithfulness(trace, _class(trace, cls, shown.subject.label), on_step=on_step)
-        return report(found, trace, shown.subject)
+        return render_report(found, trace, shown.subject)
 
 
 def _class(trace: tn.Trace, asked: Any, label: int | None) -> int:

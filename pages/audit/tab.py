@@ -15,10 +15,8 @@ from pages.audit.service import PREDICTED, Auditor, Cards, Shown
 from pages.explore.service import Explorer, Session
 from pages.explore.tab import SESSION_SECONDS, Explored
 from pages.waiting import again, clock
-from viz.audit import captions
-from viz.audit.board import on_load
-from viz.audit.looks import FEWEST
-from viz.audit.report import no_report
+from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
+from viz.audit.report import MIN_LOOKS, render_no_report
 from viz.common import fragments
 
 AT_ONCE = 2  # reports at the same time: each uses all cores for a moment
@@ -33,18 +31,18 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
     shown = gr.State(time_to_live=SESSION_SECONDS)  # `Shown`, None until there is a report
     timer = clock()
     with gr.Column(elem_id="audit", elem_classes="tna"):
-        gr.HTML(captions.intro(), **plain)
+        gr.HTML(render_intro(), **plain)
         chooser = gr.Dropdown(
             [], label="Checkpoint", filterable=False, elem_id="audit-chooser", elem_classes="tna-field"
         )
         noted = gr.HTML("", **plain, elem_id="audit-noted")
-        about = gr.HTML("", js_on_load=on_load(), **plain, elem_id="audit-board")
-        gr.HTML(captions.faithfulness(), **plain, elem_id="audit-picture")
+        about = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="audit-board")
+        gr.HTML(render_faithfulness_intro(), **plain, elem_id="audit-picture")
         with gr.Row(elem_id="audit-ask", elem_classes="tna-ask"):
             cls = gr.Dropdown([("the predicted class", PREDICTED)], value=PREDICTED, label="Class", min_width=0,
                               elem_id="audit-class", elem_classes="tna-field")  # fmt: skip
-            looks = gr.Slider(FEWEST, FEWEST + 1, FEWEST, step=1, label="Looks, in the network's order", min_width=0,
-                              elem_id="audit-looks", elem_classes="tna-field tna-looks")  # fmt: skip
+            looks = gr.Slider(MIN_LOOKS, MIN_LOOKS + 1, MIN_LOOKS, step=1, label="Looks, in the network's order",
+                              min_width=0, elem_id="audit-looks", elem_classes="tna-field tna-looks")  # fmt: skip
         problem = gr.HTML("", **plain, elem_id="audit-problem")
         view = gr.HTML("", **plain, elem_id="audit-report")
 
@@ -74,7 +72,7 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
             now = auditor.show(session)
             made = auditor.report(now, PREDICTED, now.usual, progress)
         except tn.TNetError as error:
-            return [None, gr.update(visible=False), gr.update(visible=False), "", no_report(str(error))]
+            return [None, gr.update(visible=False), gr.update(visible=False), "", render_no_report(str(error))]
         choose = gr.update(choices=now.classes, value=PREDICTED, visible=True)
         return [now, choose, gr.update(maximum=len(now.looks), value=now.usual, visible=True), "", made]
 

@@ -25,7 +25,7 @@ from tests.viz.test_audit_reading import MOVES
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
 from tools.local_server import FINISHED
-from viz.audit.panel import points
+from viz.audit.panels import format_points
 from viz.common.names import class_names, readable
 from viz.common.numbers import percent, short, times
 
@@ -127,8 +127,8 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
         for policy in ("mean", "centre", "random"):
             compared = raw["comparisons"][f"learned-{policy}"]
             cell = page.locator(f"tr[data-budget='{row['budget'][0]}'] [data-lost={policy}]")
-            expect(cell.locator("b")).to_have_text(points(compared["difference"][at]))
-            expect(cell.locator("small")).to_have_text(" to ".join(map(points, compared["interval"][at])))
+            expect(cell.locator("b")).to_have_text(format_points(compared["difference"][at]))
+            expect(cell.locator("small")).to_have_text(" to ".join(map(format_points, compared["interval"][at])))
     assert_classes(page, heat["per_class"])
     assert requests == []
 

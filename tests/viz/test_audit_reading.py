@@ -12,9 +12,9 @@ import pytest
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
-from viz.audit import Audit, board, read_audit
-from viz.audit.board import PANELS
-from viz.audit.model import spread
+from viz.audit.model import Audit, compute_entropy
+from viz.audit.page import PANELS, render_audit
+from viz.audit.reading import read_audit
 
 ROOT = Path(__file__).parents[2]
 CARDS = {about.source: about for about in bundled()}
@@ -70,16 +70,16 @@ def test_every_number_is_that_of_the_file(name: str) -> None:
 def test_a_model_without_looks_and_one_without_evaluation_say_so() -> None:
     plain = read_audit(CARDS["en-lite0-cub-160"])
     assert plain is not None and plain.plain
-    assert "there are no looks, and no policy to audit" in board(plain)
+    assert "there are no looks, and no policy to audit" in render_audit(plain)
     assert read_audit(CheckpointCard(source="x", origin="here")) is None
-    assert "&lt;i&gt; was never evaluated" in board(None, "<i>")
+    assert "&lt;i&gt; was never evaluated" in render_audit(None, "<i>")
 
 
 def test_an_evaluation_with_nothing_but_accuracies_gets_a_sentence_per_panel(tmp_path: Path) -> None:
     audit = audit_of(tmp_path, EVALUATION)
     assert audit.heat is None and audit.typical is None and not audit.moves
     assert [row.budget for row in audit.budgets] == [(1,), (3,)]
-    shown = board(audit)
+    shown = render_audit(audit)
     assert shown.count('<section class="tna-panel"') == shown.count('class="tna-missing"') == len(PANELS)
 
 
@@ -113,7 +113,7 @@ def test_damaged_parts_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
     assert row.lost["mean"].interval is None and "centre" not in row.lost and row.closed is None
     assert audit.typical is not None and audit.typical.most == (("a b", 0.5),)
     assert audit.confidence is None and audit.left_out == {"oracle": "<b>too deep</b>"}
-    shown = board(audit)
+    shown = render_audit(audit)
     assert "<b>too deep" not in shown and "1 more class is not shown" in shown
 
 
@@ -146,7 +146,7 @@ def test_no_damage_breaks_the_page(name: str, tmp_path: Path) -> None:
             at = at[key]
         good, wrong = at[path[-1]], generator.choice(WRONG)
         at[path[-1]] = wrong
-        shown = board(read_audit(about))
+        shown = render_audit(read_audit(about))
         at[path[-1]] = good
         assert "<script>" not in shown and "nan" not in shown.replace("finance", ""), (path, wrong)
 
@@ -176,13 +176,13 @@ def test_moves_are_shown_where_they_were_measured(tmp_path: Path) -> None:
     assert audit.moves[1].followed is not None and audit.moves[1].followed.interval == (0.45, 0.55)
     assert audit.moves[0].followed is None and audit.moves[2].stayed is None
     assert not audit.moves[2].score.is_clear and audit.moves[1].score.is_clear
-    shown = board(audit)
+    shown = render_audit(audit)
     assert "<b>+0.62</b> <small>+0.58 to +0.66</small>" in shown and "<b>50 %</b> <small>45 to 55 %</small>" in shown
     assert "&lt;shifted&gt;" in shown and "<shifted>" not in shown
 
 
 def test_entropy_is_a_share_of_the_largest_possible() -> None:
-    assert spread((5.0, 0.0, 0.0, 0.0)) == 0
-    assert spread((2.0, 2.0, 2.0, 2.0)) == pytest.approx(1)
-    assert spread((1.0, 1.0, 0.0, 0.0)) == pytest.approx(0.5)
-    assert spread((0.0, 0.0)) is None
+    assert compute_entropy((5.0, 0.0, 0.0, 0.0)) == 0
+    assert compute_entropy((2.0, 2.0, 2.0, 2.0)) == pytest.approx(1)
+    assert compute_entropy((1.0, 1.0, 0.0, 0.0)) == pytest.approx(0.5)
+    assert compute_entropy((0.0, 0.0)) is None

@@ -12,12 +12,11 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core import explain
-from viz.audit.looks import pool, usual
-from viz.audit.report import Subject, report
+from viz.audit.report import ReportSubject, choose_look_count, render_report, select_looks
 from viz.common.numbers import percent, short, signed
 
 NASTY = "<b onmouseover=alert(1)>\"'&"
-SUBJECT = Subject("a bird", "garden birds", "data:image/webp;base64,AA==", label=2)
+SUBJECT = ReportSubject("a bird", "garden birds", "data:image/webp;base64,AA==", label=2)
 
 
 def numbers(shown: str, name: str) -> list[float]:
@@ -28,7 +27,7 @@ def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
     kept = trace.only(range(6))
     for cls in range(7):
         found = explain.faithfulness(kept, cls)
-        shown = report(found, kept, SUBJECT)
+        shown = render_report(found, kept, SUBJECT)
         close = {"atol": 1e-6}
         np.testing.assert_allclose(numbers(shown, "share"), found.contributions.values, **close)
         np.testing.assert_allclose(numbers(shown, "weight"), found.weights, **close)
@@ -69,7 +68,7 @@ def test_contributions_that_are_not_effects_are_named_with_their_numbers(trace: 
     for cls in range(7):
         kept = trace.only(range(6))
         found = explain.faithfulness(kept, cls)
-        shown = report(found, kept, SUBJECT)
+        shown = render_report(found, kept, SUBJECT)
         sentence = (re.findall(r"data-disagreements=[^>]*>([^<]*)<", shown) or [""])[0]
         disagreeing = {one.look for one in explain.sign_disagreements(kept, cls)}
         for look, share in zip(found.contributions.looks, found.contributions.values, strict=True):
@@ -87,7 +86,7 @@ def test_contributions_that_are_not_effects_are_named_with_their_numbers(trace: 
 def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:
     kept = trace.only(range(4))
     found = explain.faithfulness(kept, 1)
-    shown = report(found, kept, SUBJECT)
+    shown = render_report(found, kept, SUBJECT)
     for name, values in (("network", found.insertion.network), ("hindsight", found.insertion.oracle)):
         line = re.search(rf'<polyline class="tna-{name}" points="([^"]*)"', shown)
         assert line is not None
@@ -100,26 +99,26 @@ def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:
 
 def test_names_are_text(trace: tn.Trace) -> None:
     named = replace(trace.only(range(2)), class_names=(NASTY,) * 7)
-    shown = report(explain.faithfulness(named, 0), named, replace(SUBJECT, title=NASTY, checkpoint=NASTY))
+    shown = render_report(explain.faithfulness(named, 0), named, replace(SUBJECT, title=NASTY, checkpoint=NASTY))
     assert "<b onmouseover" not in shown and shown.count(html.escape(NASTY)) >= 3
 
 
 def test_two_levels_offer_all_looks_up_to_twelve_three_those_of_the_trained_budget(trace: tn.Trace) -> None:
-    assert pool(trace) == tuple(range(9)) and usual(trace) == 8
+    assert select_looks(trace) == tuple(range(9)) and choose_look_count(trace) == 8
     deep = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(4, 3))
     within = deep.select(budget=(2, 2))
-    assert pool(deep) == within and len(within) == 6 == usual(deep)
-    assert [look.parent for look in deep.only(pool(deep)).locations] == [None, None, 0, 0, 1, 1]
+    assert select_looks(deep) == within and len(within) == 6 == choose_look_count(deep)
+    assert [look.parent for look in deep.only(select_looks(deep)).locations] == [None, None, 0, 0, 1, 1]
     shallow = tn.traverse(tiny(replace(TINY_3L, budget=(1, 0))), picture(seed=3), budget=(4, 3))
-    assert pool(shallow) == tuple(range(12))
+    assert select_looks(shallow) == tuple(range(12))
     short_run = tn.traverse(tiny(), picture(), budget=(1,))
-    assert pool(short_run) == (0,)
+    assert select_looks(short_run) == (0,)
 
 
 @pytest.mark.parametrize("looks", [2, 6])
 def test_looks_inside_looks_keep_their_names(looks: int) -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(4, 3))
-    kept = deep.only(pool(deep)[:looks])
-    shown = report(explain.faithfulness(kept, 0), kept, SUBJECT)
+    kept = deep.only(select_looks(deep)[:looks])
+    shown = render_report(explain.faithfulness(kept, 0), kept, SUBJECT)
     names = re.findall(r'<th scope="row">(look [\d.]+)', shown)
     assert names == ["look 1", "look 2", "look 1.1", "look 1.2", "look 2.1", "look 2.2"][:looks]

@@ -45,6 +45,7 @@ _DETAILS = (
         "object's box, and the share of that box they cover. The paper's for ImageNet are on training images.",
     ),
 )
+_HEADINGS = {"measured": "Measured here", "published": "Published in the paper"}
 
 
 def render_intro(shown: Selection) -> str:
@@ -92,9 +93,6 @@ def render_explanation() -> str:
     """Render the explanation, which is closed until somebody opens it."""
     parts = "".join(f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in _DETAILS)
     return f'<details class="tnc-why"><summary>What these numbers are, and are not</summary><dl>{parts}</dl></details>'
-
-
-_HEADINGS = {"measured": "Measured here", "published": "Published in the paper"}
 
 
 def render_legend(shown: Selection) -> str:

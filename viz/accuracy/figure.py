@@ -20,6 +20,7 @@ from viz.common.numbers import format_look_count
 
 HEIGHT = 440
 _MAX_LINE = 40  # characters of a sentence in the chart, on a narrow screen too
+_GRID_COLOUR = "rgba(128, 136, 150, 0.22)"
 
 
 def build_figure(shown: Selection) -> go.Figure:
@@ -76,9 +77,6 @@ def explain_empty_chart(shown: Selection) -> list[str]:
     )
     elsewhere = [f"The paper does for {' and '.join(there)}."] if there and shown.data.name not in there else []
     return [f"None of the ticked curves states {value}.", *elsewhere]
-
-
-_GRID_COLOUR = "rgba(128, 136, 150, 0.22)"
 
 
 def build_x_axis(shown: Selection, drawn: PointsByCurve) -> dict[str, Any]:

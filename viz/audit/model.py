@@ -13,7 +13,7 @@ Cells = tuple[float, ...]  # one number per cell, row by row
 
 
 @dataclass(frozen=True)
-class Where:
+class LookMap:
     """Where the policy looks in some images."""
 
     images: int
@@ -22,16 +22,16 @@ class Where:
 
     @property
     def entropy(self) -> float | None:
-        """Of the first look, as a share of the largest possible: 0 always one cell, 1 all cells alike."""
-        return None if 1 not in self.taken else spread(self.taken[1])
+        """Entropy of the first look, as a share of the largest possible: 0 always one cell, 1 all cells alike."""
+        return None if 1 not in self.taken else compute_entropy(self.taken[1])
 
 
 @dataclass(frozen=True)
-class OfClass:
+class ClassLooks:
     """One class."""
 
     name: str  # to be escaped
-    where: Where
+    where: LookMap
     top1: float | None  # with the trained budget
     thumbnail: float | None  # top-1 without a look
     centre_bias: float | None  # of the first look
@@ -40,8 +40,8 @@ class OfClass:
 @dataclass(frozen=True)
 class HeatMap:
     grid: int  # cells in a row
-    where: Where  # all images
-    classes: tuple[OfClass, ...]
+    where: LookMap  # all images
+    classes: tuple[ClassLooks, ...]
     more_classes: int  # that are not shown
     centre_bias: Mapping[int, float]  # number of looks -> score
     at_centre: float | None  # share of first looks
@@ -50,7 +50,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class AtBudget:
+class PolicyResults:
     """How the policies do with one budget."""
 
     budget: Budget
@@ -61,7 +61,7 @@ class AtBudget:
 
 
 @dataclass(frozen=True)
-class Typical:
+class TypicalImages:
     """Images by how much their location probabilities are those of the mean."""
 
     most: tuple[tuple[str, float], ...]  # name, to be escaped, and correlation
@@ -69,7 +69,7 @@ class Typical:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MoveScores:
     """Whether first looks follow content that was moved in one way, or in all."""
 
     about: str  # to be escaped
@@ -90,10 +90,10 @@ class Audit:
     confidence: float | None = None  # of all intervals
     trained: Budget = ()
     heat: HeatMap | None = None
-    budgets: tuple[AtBudget, ...] = ()  # with at least one look
+    budgets: tuple[PolicyResults, ...] = ()  # with at least one look
     left_out: Mapping[str, str] = field(default_factory=dict)  # policy -> why it was not tried
-    typical: Typical | None = None
-    moves: tuple[Moved, ...] = ()  # all together first
+    typical: TypicalImages | None = None
+    moves: tuple[MoveScores, ...] = ()  # all together first
 
     @property
     def measure(self) -> str:
@@ -101,8 +101,8 @@ class Audit:
         return "agreement" if self.agreement else "accuracy"
 
 
-def spread(counts: Cells) -> float | None:
-    """Entropy of how counts fall, as a share of the largest possible."""
+def compute_entropy(counts: Cells) -> float | None:
+    """Return the entropy of how counts fall, as a share of the largest possible."""
     total = sum(counts)
     if total <= 0 or len(counts) < 2:
         return None

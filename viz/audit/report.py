@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from tnet_core import Trace
 from tnet_core.explain import Course, Faithfulness, area
-from viz.audit.chart import chart, swatch
-from viz.audit.panel import missing, panel
-from viz.audit.shares import shares_panel
+from tnet_core.explain.shapley import MAX_LOOKS
+from viz.audit.panels import render_missing, render_panel
+from viz.audit.shares import render_shares_panel
+from viz.budgets import opening
 from viz.common.names import class_name
 from viz.common.numbers import percent, short
 
+MIN_LOOKS = 2
+_START_LOOKS = 8
+_WIDTH, _HEIGHT = 380, 210
+_LEFT, _RIGHT, _TOP, _BOTTOM = 42, 10, 8, 36
+
 
 @dataclass(frozen=True)
-class Subject:
+class ReportSubject:
     """What a report is about."""
 
     title: str  # of the picture, to be escaped
@@ -27,18 +33,20 @@ class Subject:
     label: int | None = None  # class it is known to show
 
 
-def report(found: Faithfulness, trace: Trace, subject: Subject) -> str:
-    """`trace` has the looks of the report and no others."""
-    panels = [_courses(found), _enough(found), shares_panel(found, trace)]
-    return f'<div class="tna-board" data-class="{found.cls}">{_head(found, trace, subject)}{"".join(panels)}</div>'
+def render_report(found: Faithfulness, trace: Trace, subject: ReportSubject) -> str:
+    """Render the report; `trace` has its looks and no others."""
+    panels = [_render_courses(found), _render_sufficiency(found), render_shares_panel(found, trace)]
+    return (
+        f'<div class="tna-board" data-class="{found.cls}">{_render_head(found, trace, subject)}{"".join(panels)}</div>'
+    )
 
 
-def no_report(sentence: str) -> str:
-    """Why there is none."""
-    return missing(sentence)
+def render_no_report(sentence: str) -> str:
+    """Render why there is none."""
+    return render_missing(sentence)
 
 
-def _head(found: Faithfulness, trace: Trace, subject: Subject) -> str:
+def _render_head(found: Faithfulness, trace: Trace, subject: ReportSubject) -> str:
     count, full = len(trace.locations), float(found.sufficiency[-1])
     predicted = trace.prediction
     what = html.escape(class_name(trace, found.cls))
@@ -51,12 +59,12 @@ def _head(found: Faithfulness, trace: Trace, subject: Subject) -> str:
         f'<div class="tna-subject"><img src="{html.escape(subject.picture)}" alt=""><p>'
         f"<b>{html.escape(subject.title)}</b>, {html.escape(subject.checkpoint)}. "
         f"The first {count} looks and the thumbnail give <b>{what}</b> "
-        f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.{_otherwise(trace)}</p></div>'
+        f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.{_format_sampling_note(trace)}</p></div>'
     )
 
 
-def _otherwise(trace: Trace) -> str:
-    """Where looks were not cut as in training, the measurements on the same page are not about such looks."""
+def _format_sampling_note(trace: Trace) -> str:
+    """Say where looks were not cut as in training: the measurements on the same page are not about such looks."""
     config = trace.config
     if (trace.sampling, trace.levels) == (config.sampling, config.levels):
         return ""
@@ -67,7 +75,7 @@ def _otherwise(trace: Trace) -> str:
     )
 
 
-def _courses(found: Faithfulness) -> str:
+def _render_courses(found: Faithfulness) -> str:
     runs = len(found.insertion.random)
     caption = (
         "The class's probability while these looks are added to the thumbnail, or taken away again, one by one: in the "
@@ -75,15 +83,17 @@ def _courses(found: Faithfulness) -> str:
         "(greedy, for this class). Says how good the order is, not whether other cells would have been better."
     )
     figures = [
-        _figure("insertion", "Adding looks", found.insertion, found.beaten_by_insertion, "looks added",
+        _render_course("insertion", "Adding looks", found.insertion, found.beaten_by_insertion, "looks added",
                 "more is better"),
-        _figure("deletion", "Taking looks away", found.deletion, found.beaten_by_deletion, "looks taken away",
+        _render_course("deletion", "Taking looks away", found.deletion, found.beaten_by_deletion, "looks taken away",
                 "less is better"),
     ]  # fmt: skip
-    return panel("courses", "Insertion and deletion", caption, f'<div class="tna-courses">{"".join(figures)}</div>')
+    return render_panel(
+        "courses", "Insertion and deletion", caption, f'<div class="tna-courses">{"".join(figures)}</div>'
+    )
 
 
-def _figure(name: str, title: str, course: Course, beaten: float, below: str, better: str) -> str:
+def _render_course(name: str, title: str, course: Course, beaten: float, below: str, better: str) -> str:
     runs = len(course.random)
     areas = course.random_areas
     rows = (
@@ -92,18 +102,19 @@ def _figure(name: str, title: str, course: Course, beaten: float, below: str, be
         ("hindsight", "with hindsight", float(area(course.oracle))),
     )
     key = "".join(
-        f'<li>{swatch(kind)}{told} <b data-area="{kind}" data-exact="{value:.6f}">{short(value)}</b></li>'
+        f'<li>{render_line_swatch(kind)}{told} <b data-area="{kind}" data-exact="{value:.6f}">{short(value)}</b></li>'
         for kind, told, value in rows
     )
     count = round(beaten * runs)
+    drawn = render_course_chart(course, f"{title}: probability of the class", below)
     return (
-        f'<figure data-course="{name}"><h3>{title}</h3>{chart(course, f"{title}: probability of the class", below)}'
+        f'<figure data-course="{name}"><h3>{title}</h3>{drawn}'
         f'<figcaption><ul class="tna-key">{key}</ul><p>Areas under the curves, 0 to 1; {better}. '
         f"The network's order beats <b data-beaten>{count} of {runs}</b> random ones.</p></figcaption></figure>"
     )
 
 
-def _enough(found: Faithfulness) -> str:
+def _render_sufficiency(found: Faithfulness) -> str:
     caption = (
         "Sufficiency: the class's probability from the first k looks. Necessity: what is lost of it without them, the "
         "others being kept; below zero they stood in the way. The thumbnail has seen the whole image, so both are told "
@@ -112,8 +123,8 @@ def _enough(found: Faithfulness) -> str:
     columns: dict[str, tuple[str, np.ndarray, Callable[[float], str]]] = {
         "first k, with thumbnail": ("sufficiency", found.sufficiency, percent),
         "first k alone": ("sufficiency-alone", found.sufficiency_alone, percent),
-        "lost without, with thumbnail": ("necessity", found.necessity, _points),
-        "lost without, looks alone": ("necessity-alone", found.necessity_alone, _points),
+        "lost without, with thumbnail": ("necessity", found.necessity, _format_points),
+        "lost without, looks alone": ("necessity-alone", found.necessity_alone, _format_points),
     }
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     lines = []
@@ -127,8 +138,83 @@ def _enough(found: Faithfulness) -> str:
         f'<table class="tna-table tna-enough"><thead><tr><th scope="col">k</th>{head}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
-    return panel("enough", "Sufficiency and necessity", caption, table)
+    return render_panel("enough", "Sufficiency and necessity", caption, table)
 
 
-def _points(share: float) -> str:
+def _format_points(share: float) -> str:
     return f"{short(100 * share)} points"
+
+
+def select_looks(trace: Trace) -> tuple[int, ...]:
+    """Return positions, in the network's order, that a report may take from the front.
+
+    Two levels: all. More: those of the trained budget, since a page takes far more, level by level.
+    """
+    within = trace.select(budget=opening(trace)) if trace.levels > 2 else ()
+    return (within if len(within) >= MIN_LOOKS else trace.select())[:MAX_LOOKS]
+
+
+def choose_look_count(trace: Trace) -> int:
+    """Return how many to begin with: as many as in training, and at least a handful."""
+    return min(len(select_looks(trace)), max(_START_LOOKS, len(trace.select(budget=opening(trace)))))
+
+
+def render_course_chart(course: Course, name: str, below: str) -> str:
+    """Draw one course as an SVG: the network's order, the oracle's, and the band of random ones.
+
+    `name` says what it shows to those who cannot see it, `below` what is counted from left to right.
+    """
+    count = len(course.network) - 1
+    low, high = course.random_band
+    there = _format_line(range(count + 1), low, count)
+    band = f"{there} {_format_line(range(count, -1, -1), high, count)}"
+    marks = "".join(
+        f'<circle cx="{_place_x(k, count):.1f}" cy="{_place_y(p):.1f}" r="3.2" data-probability="{p:.6f}">'
+        f"<title>{k}: {percent(p)}</title></circle>"
+        for k, p in enumerate(course.network)
+    )
+    return (
+        f'<svg class="tna-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">'
+        f"{_render_rules()}{_render_ticks(count)}"
+        f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 4}" text-anchor="middle">{below}</text>'
+        f'<polygon class="tna-band" points="{band}"/>'
+        f'<polyline class="tna-chance" points="{_format_line(range(count + 1), course.random_mean, count)}"/>'
+        f'<polyline class="tna-hindsight" points="{_format_line(range(count + 1), course.oracle, count)}"/>'
+        f'<polyline class="tna-network" points="{_format_line(range(count + 1), course.network, count)}"/>{marks}</svg>'
+    )
+
+
+def render_line_swatch(name: str) -> str:
+    """Draw a piece of a line, for the legend."""
+    box = '<rect class="tna-band" x="0" y="1" width="26" height="10"/>' if name == "chance" else ""
+    return (
+        f'<svg class="tna-chart tna-swatch" width="26" height="12" aria-hidden="true">{box}'
+        f'<line class="tna-{name}" x1="0" x2="26" y1="6" y2="6"/></svg>'
+    )
+
+
+def _place_x(k: int, count: int) -> float:
+    return _LEFT + k / count * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _place_y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _format_line(steps: Iterable[int], values: np.ndarray, count: int) -> str:
+    return " ".join(f"{_place_x(k, count):.1f},{_place_y(float(values[k])):.1f}" for k in steps)
+
+
+def _render_rules() -> str:
+    return "".join(
+        f'<line class="tna-rule" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{_place_y(v):.1f}" y2="{_place_y(v):.1f}"/>'
+        f'<text x="{_LEFT - 6}" y="{_place_y(v) + 4:.1f}" text-anchor="end">{100 * v:.0f} %</text>'
+        for v in (0.0, 0.5, 1.0)
+    )
+
+
+def _render_ticks(count: int) -> str:
+    return "".join(
+        f'<text x="{_place_x(k, count):.1f}" y="{_HEIGHT - 19}" text-anchor="middle">{k}</text>'
+        for k in range(count + 1)
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tnet_core import Trace
 from tnet_core.explain import Faithfulness
 from tnet_core.explain.signs import differ_in_sign
-from viz.audit.panel import panel
+from viz.audit.panels import render_panel
 from viz.common.numbers import fixed, percent, short, signed
 from viz.common.selection import labels
 
 
-def shares_panel(found: Faithfulness, trace: Trace) -> str:
+def render_shares_panel(found: Faithfulness, trace: Trace) -> str:
     inner = ", looks inside it included" if trace.levels > 2 else ""
     caption = (
         "Contribution: exact share in the class's logit as it was added up. Without it: the class from all the others"
@@ -18,11 +18,13 @@ def shares_panel(found: Faithfulness, trace: Trace) -> str:
         "Shapley value: what a look adds to the logit on average over all orders of the looks, the thumbnail being "
         "there. Logits have no common zero: a sign is about this class alone."
     )
-    signs = _violations(found, trace) + _disagreements(found, trace)
-    return panel("shares", "Contributions, effects, Shapley values, weights", caption, _table(found, trace) + signs)
+    signs = _render_violations(found, trace) + _render_disagreements(found, trace)
+    return render_panel(
+        "shares", "Contributions, effects, Shapley values, weights", caption, _render_shares_table(found, trace) + signs
+    )
 
 
-def _table(found: Faithfulness, trace: Trace) -> str:
+def _render_shares_table(found: Faithfulness, trace: Trace) -> str:
     values, shapley = found.contributions.values, [None, *found.shapley]
     effects = [found.left_out.context, *found.left_out.looks]
     left = zip(found.left_out_probability.without, found.left_out.without, strict=True)
@@ -33,21 +35,21 @@ def _table(found: Faithfulness, trace: Trace) -> str:
         value, effect = float(values[at]), effects[at]
         mark = " <em>heavy, but against</em>" if look in heavy else ""
         rows.append(
-            f'<tr><th scope="row">{_called(look, trace)}{mark}</th>'
-            f'<td data-label="contribution" data-share="{value:.6f}">{_bar(value, reach)}</td>'
-            f"{_fair(shapley[at], reach)}"
-            f"{_without(probability, logit, effect is not None and differ_in_sign(value, effect))}"
+            f'<tr><th scope="row">{_format_name(look, trace)}{mark}</th>'
+            f'<td data-label="contribution" data-share="{value:.6f}">{_render_bar(value, reach)}</td>'
+            f"{_render_shapley(shapley[at], reach)}"
+            f"{_render_without(probability, logit, effect is not None and differ_in_sign(value, effect))}"
             f'<td data-label="weight" data-weight="{found.weights[at]:.6f}">{short(float(found.weights[at]))}</td></tr>'
         )
     columns = ("look", "contribution", "Shapley value", "without it", "weight")
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return (
         f'<table class="tna-table tna-forest tna-worth"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        f"<tfoot>{_together(found)}</tfoot></table>"
+        f"<tfoot>{_render_total_row(found)}</tfoot></table>"
     )
 
 
-def _together(found: Faithfulness) -> str:
+def _render_total_row(found: Faithfulness) -> str:
     """The last row of the table: what the columns add up to, and what is not lost."""
     total, gained = found.contributions.total, float(found.shapley.sum())
     return (
@@ -60,17 +62,17 @@ def _together(found: Faithfulness) -> str:
     )
 
 
-def _called(look: int | None, trace: Trace) -> str:
+def _format_name(look: int | None, trace: Trace) -> str:
     return "context" if look is None else f"look {labels(trace)[look]}"
 
 
-def _fair(share: float | None, reach: float) -> str:
+def _render_shapley(share: float | None, reach: float) -> str:
     if share is None:
         return '<td data-label="Shapley value" class="tna-none">always there</td>'
-    return f'<td data-label="Shapley value" data-shapley="{share:.6f}">{_bar(float(share), reach)}</td>'
+    return f'<td data-label="Shapley value" data-shapley="{share:.6f}">{_render_bar(float(share), reach)}</td>'
 
 
-def _without(probability: float | None, logit: float | None, contrary: bool) -> str:
+def _render_without(probability: float | None, logit: float | None, contrary: bool) -> str:
     """A cell; marked where leaving the look out moves the class to the other side than its contribution says."""
     if probability is None or logit is None:
         return '<td data-label="without it" class="tna-none">nothing would remain</td>'
@@ -81,7 +83,7 @@ def _without(probability: float | None, logit: float | None, contrary: bool) -> 
     )
 
 
-def _bar(value: float, reach: float) -> str:
+def _render_bar(value: float, reach: float) -> str:
     side = "for" if value >= 0 else "against"
     width = 50 * abs(value) / reach
     return (
@@ -90,11 +92,11 @@ def _bar(value: float, reach: float) -> str:
     )
 
 
-def _violations(found: Faithfulness, trace: Trace) -> str:
+def _render_violations(found: Faithfulness, trace: Trace) -> str:
     """One sentence on weights and contributions."""
     count = len(found.violations)
     listed = ", ".join(
-        f"{_subject(one.look, trace)} (weight {short(one.weight)}, {signed(one.contribution)})"
+        f"{_format_subject(one.look, trace)} (weight {short(one.weight)}, {signed(one.contribution)})"
         for one in found.violations
     )
     sentence = (
@@ -107,11 +109,11 @@ def _violations(found: Faithfulness, trace: Trace) -> str:
     return f'<p class="tna-said" data-violations="{count}">{sentence}</p>'
 
 
-def _disagreements(found: Faithfulness, trace: Trace) -> str:
+def _render_disagreements(found: Faithfulness, trace: Trace) -> str:
     """One sentence on contributions and effects."""
     looks = found.disagreements
     rows = {look: at for at, look in enumerate(found.contributions.looks)}
-    listed = "; ".join(_disagreement(found, trace, look, rows[look]) for look in looks)
+    listed = "; ".join(_format_disagreement(found, trace, look, rows[look]) for look in looks)
     sentence = (
         f"Contribution and effect (or Shapley value) disagree in sign for {len(looks)} of {len(rows)}: {listed}."
         if looks
@@ -121,15 +123,15 @@ def _disagreements(found: Faithfulness, trace: Trace) -> str:
     return f'<p class="tna-said" data-disagreements="{len(looks)}">{sentence}</p>'
 
 
-def _disagreement(found: Faithfulness, trace: Trace, look: int | None, row: int) -> str:
+def _format_disagreement(found: Faithfulness, trace: Trace, look: int | None, row: int) -> str:
     share, effect = float(found.contributions.values[row]), found.left_out.context
     fair = ""
     if look is not None:
         effect = float(found.left_out.looks[look])
         fair = f", its Shapley value is {signed(float(found.shapley[look]))}"
     changed = "" if effect is None else f"its effect on the logit is {signed(effect)}"
-    return f"{_subject(look, trace)} contributes {signed(share)}, {changed}{fair}"
+    return f"{_format_subject(look, trace)} contributes {signed(share)}, {changed}{fair}"
 
 
-def _subject(look: int | None, trace: Trace) -> str:
+def _format_subject(look: int | None, trace: Trace) -> str:
     return "the context" if look is None else f"look {labels(trace)[look]}"

@@ -19,6 +19,8 @@ from viz.examples import draw_picture as drawn
 from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, list_pictures_of_kind
 
 _THUMBNAIL_SIDE = 240
+# First word found wins; a checkpoint that says nothing takes any photograph.
+_KIND_WORDS = (("photo", r"imagenet"), ("needles", r"needle"), ("bird", r"\bcub\b|cub-?200|bird"))
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,6 @@ def render_invitation(kind: str, classes: int) -> str:
 @lru_cache(maxsize=64)
 def _encode_thumbnail(picture: ExamplePicture) -> str:
     return data_uri(preview(ImageSource.open(picture.open()), _THUMBNAIL_SIDE), quality=80)
-
-
-# First word found wins; a checkpoint that says nothing takes any photograph.
-_KIND_WORDS = (("photo", r"imagenet"), ("needles", r"needle"), ("bird", r"\bcub\b|cub-?200|bird"))
 
 
 def find_picture_kind(card: CheckpointCard) -> str:

@@ -13,6 +13,15 @@ from viz.common.evaluation import Estimate, read_estimate, read_mapping, read_te
 from viz.common.numbers import short
 
 _START_LOOKS = 5  # looks that count at first
+_FATE_WORDS = {
+    "followed": "followed {its} content",
+    "stayed": "stayed where {it} {was}",
+    "neither": "did neither",
+    "both": "cannot be told apart, since both places are looked at",
+    "gone": "lost {its} content, which left the picture",
+    "unmoved": "{tells} nothing, since {its} content did not move",
+}
+NOTHING_CHANGED = "Nothing is changed yet: both sides show the same picture."
 
 
 @dataclass(frozen=True)
@@ -100,17 +109,6 @@ def read_measured_scores(about: CheckpointCard, name: str | None) -> tuple[Measu
         if score is not None:
             found.append(MeasuredScore(told, score))
     return tuple(found)
-
-
-_FATE_WORDS = {
-    "followed": "followed {its} content",
-    "stayed": "stayed where {it} {was}",
-    "neither": "did neither",
-    "both": "cannot be told apart, since both places are looked at",
-    "gone": "lost {its} content, which left the picture",
-    "unmoved": "{tells} nothing, since {its} content did not move",
-}
-NOTHING_CHANGED = "Nothing is changed yet: both sides show the same picture."
 
 
 def format_verdict(shown: Experiment, k: int) -> str:

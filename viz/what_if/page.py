@@ -11,6 +11,8 @@ from tnet_core.sampling.boxes import Box
 from viz.what_if.experiment import Experiment, format_chance, format_verdict
 from viz.what_if.panels import render_decisions_panel, render_looks_panel, render_per_look_count, render_scores_panel
 
+NO_LOOKS = "This checkpoint sees the whole image at once: there are no looks that could follow anything."
+
 
 def render_experiment(shown: Experiment) -> str:
     return (
@@ -52,9 +54,6 @@ def build_load_script() -> str:
     """Return what the component runs once: the number of looks and the chosen look are the browser's own."""
     own = (Path(__file__).parent / "what_if.js").read_text(encoding="utf-8")
     return f"{own}\nwhatIf(element, watch);"
-
-
-NO_LOOKS = "This checkpoint sees the whole image at once: there are no looks that could follow anything."
 
 
 def render_intro() -> str:
