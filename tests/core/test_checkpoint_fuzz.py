@@ -19,6 +19,8 @@ from tnet_core.checkpoints.config_file import CheckpointConfig, read_config
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tnet_core.checkpoints.registry_file import parse_registry
 
+pytestmark = pytest.mark.slow
+
 QUICK = settings(max_examples=150, deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
 
 VALID_CONFIG = json.dumps(CheckpointConfig(CONFIG, NAMES, {"seed": 1}).to_json()).encode()

@@ -16,6 +16,8 @@ from tests.support.models import TINY, tiny
 from tests.support.processes import ROOT, PythonProcess
 from tnet_core.checkpoints import CheckpointNotice, card_of, load, save
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
 REPO = "someone/birds"
@@ -115,7 +117,6 @@ def test_a_cached_commit_needs_no_network(hub: LocalHub, checkpoint: Path, monke
     assert load(f"hf:{REPO}@{commit}").class_names == NAMES
 
 
-@pytest.mark.slow
 def test_a_cached_start_works_offline_in_a_new_process(hub: LocalHub, checkpoint: Path) -> None:
     commit = hub.commit(REPO, contents(checkpoint))
     load(f"hf:{REPO}", on_notice=lambda _: None)
@@ -248,7 +249,6 @@ def test_a_missing_bundled_folder_comes_from_the_hub(hub: LocalHub, checkpoint: 
     assert hub.requests
 
 
-@pytest.mark.slow
 def test_two_processes_at_once_both_get_the_whole(hub: LocalHub, checkpoint: Path) -> None:
     commit = hub.commit(REPO, contents(checkpoint))
     code = f"import tnet_core.checkpoints as c; print(c.load('hf:{REPO}@{commit}').class_names[0])"

@@ -14,6 +14,8 @@ from tnet_core.modeling.tnet import TNet
 from training.engine.optimiser import freeze, set_training_mode
 from training.recipes.recipe import FreezeSection
 
+pytestmark = pytest.mark.slow
+
 
 def lived(config: tn.TNetConfig) -> TNet:
     """A model whose batch norms have seen something, so that folding them wrongly shows."""

@@ -17,6 +17,8 @@ from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.modeling import tnet
 from tnet_core.sampling.reducing import reduced
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def models() -> tuple[tn.TNet, tn.TNet]:

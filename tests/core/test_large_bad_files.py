@@ -19,6 +19,8 @@ from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import tiny
 from tnet_core.imageio import large
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["as_large"]
 
 ROOT = Path(__file__).parents[2]
@@ -162,7 +164,6 @@ print(json.dumps(answers))
 """
 
 
-@pytest.mark.slow
 def test_bombs_are_refused_within_seconds_in_little_memory(tmp_path: Path) -> None:
     """In a process of its own, so that the memory is that of these files."""
 

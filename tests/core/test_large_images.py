@@ -23,6 +23,8 @@ from tnet_core.imageio.large import LargeSource
 from tnet_core.imageio.layouts import VipsLevel
 from tnet_core.imageio.source import ArraySource, ImageSource
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["as_large"]
 
 HEIGHT, WIDTH = 391, 523

@@ -18,6 +18,7 @@ def variables(model: tn.TNet) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 def test_every_tensor_of_ours_has_exactly_one_official_name() -> None:
     for name in ("imagenet-bagnet77", "bagnet77", "fmow-b0", "cub-b0", "cub-b4", "cub-en-b1"):
         with torch.device("meta"):

@@ -20,6 +20,8 @@ from tnet_core.official import convert, official_variables, read_bundle
 from tnet_core.official.__main__ import main, read_labels
 from tnet_core.official.convert import fitting_presets, official_name, official_presets, official_shapes
 
+pytestmark = pytest.mark.slow
+
 KEYS: dict[str, dict[str, list]] = json.loads(
     gzip.decompress((CKPT_NARROW.parent / "official_keys.json.gz").read_bytes())
 )  # variant -> key -> [dtype, *shape], everything the official trainers save
@@ -289,7 +291,6 @@ def test_the_command_does_not_write_over_other_files(
     assert "is a file" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_module_runs_as_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tnet_core.official", str(tmp_path / "absent"), str(tmp_path / "out")]
     root = Path(__file__).parents[2]

@@ -16,6 +16,8 @@ from tnet_core.official import read_bundle
 from tnet_core.official.crc32c import crc32c
 from tnet_core.official.table import read_table
 
+pytestmark = pytest.mark.slow
+
 FUZZ = settings(max_examples=120, deadline=5000)
 
 

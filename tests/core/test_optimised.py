@@ -20,6 +20,8 @@ from tnet_core.inference.optimise.fusing import Fused
 from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.modeling import tnet
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

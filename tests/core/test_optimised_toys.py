@@ -14,6 +14,8 @@ from tests.core.test_optimised import lived
 from tnet_core.inference.optimise.fusing import Gate
 from tnet_core.inference.optimise.optimised import optimised
 
+pytestmark = pytest.mark.slow
+
 
 class Toy(nn.Module):
     """Convolution and batch norm, something, convolution and batch norm, a vector."""

@@ -16,6 +16,8 @@ from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case, case
 from tnet_core.modeling import positional_encoding, tnet
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-3
 
 

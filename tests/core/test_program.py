@@ -16,6 +16,8 @@ from tnet_core.inference.optimise.fusing import Fused, Gate
 from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.inference.optimise.program import NotFlatError, Program, recorded
 
+pytestmark = pytest.mark.slow
+
 
 def program_of(model: tn.TNet) -> Program:
     program = model.features.program

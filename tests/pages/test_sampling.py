@@ -29,6 +29,8 @@ from tnet_core.modeling.presets import baseline_of
 from viz.budgets import MOST_LOOKS, looks_of
 from viz.stage.cut import cut_of
 
+pytestmark = pytest.mark.slow
+
 NATIVE, DEEP = Mode("native"), Mode("native", "auto")
 
 

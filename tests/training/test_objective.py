@@ -251,6 +251,7 @@ def test_every_term_agrees_with_finite_differences() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [TINY, TINY_3L], ids=["two levels", "three levels"])
 def test_gradients_of_the_model_agree_with_finite_differences(config: TNetConfig) -> None:
     """For some parameters of every module. Looks stay chosen and rewards stay earned under so small a step.

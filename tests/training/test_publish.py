@@ -22,6 +22,8 @@ from tnet_core.checkpoints import Registry, card_of, load, load_folder, save
 from training.publish import main
 from training.publishing.model_card import Details, metadata
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 Output = pytest.CaptureFixture[str]
 

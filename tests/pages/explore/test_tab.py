@@ -23,6 +23,8 @@ from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
 
+pytestmark = pytest.mark.slow
+
 SKIPPED = gr.skip()
 
 

@@ -25,6 +25,8 @@ from training.data.folders import open_folder
 from training.evaluation.classes import known_part
 from training.evaluation.classes import told as told_of_classes
 
+pytestmark = pytest.mark.slow
+
 
 def image(seed: int = 0, kind: str = "PNG", **options: Any) -> bytes:
     written = io.BytesIO()
