@@ -20,7 +20,7 @@ import tnet_core as tn
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from training.data import open_split
-from training.data.augment import evaluation_view
+from training.data.augment import make_evaluation_view
 from training.data.sample import ImageDataset
 from training.recipes.reading import read_recipe
 
@@ -42,7 +42,7 @@ def compare(
     for start in tqdm(range(0, count, _BATCH), unit="batch", leave=False):
         samples = [dataset[index] for index in range(start, min(start + _BATCH, count))]
         size = models[0].config.input_size
-        images = torch.from_numpy(np.stack([evaluation_view(sample.image, size) for sample in samples]))
+        images = torch.from_numpy(np.stack([make_evaluation_view(sample.image, size) for sample in samples]))
         labels = np.array([sample.label for sample in samples])
         first, second = (answers(model, images, budgets) for model in models)
         found += np.stack([(first != second).sum(1), (first == labels).sum(1), (second == labels).sum(1)], axis=1)

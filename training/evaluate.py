@@ -18,8 +18,8 @@ from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.published import attention_rows, paper_rows
 from training.data import open_folder, open_split
-from training.data.dataset import folders_there
-from training.data.reading import is_folder, sub_folders
+from training.data.dataset import describe_folders
+from training.data.reading import is_folder, list_sub_folders
 from training.data.sample import ImageDataset, Sample
 from training.evaluation.classes import fit_to
 from training.evaluation.compare import Beside, beside
@@ -186,9 +186,9 @@ def open_data(
 def _sub_folder(folder: Path, split: str) -> Path:
     if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
-    if split not in sub_folders(folder):
+    if split not in list_sub_folders(folder):
         raise TNetError(
-            f"The folder {folder} has no sub-folder '{split}' ({folders_there(folder)}); to record what is in it "
+            f"The folder {folder} has no sub-folder '{split}' ({describe_folders(folder)}); to record what is in it "
             f"as that split, use --split-name {split}."
         )
     return folder / split

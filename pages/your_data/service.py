@@ -14,8 +14,8 @@ from typing import Any
 import tnet_core as tn
 from pages.explore.service import Explorer
 from tnet_core.numbers import whole
-from training.data.archive import told as told_of_files
-from training.data.archive import unpacked
+from training.data.archive import describe_left_out as told_of_files
+from training.data.archive import unpack_zip
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
 from training.evaluation.classes import known_part
@@ -93,7 +93,7 @@ class Evaluator:
 
     def of_zip(self, session: str, file: str, name: str, wanted: Wanted, report: Report, into: str) -> Evaluated:
         """`into`: where to unpack for the time being."""
-        with self._running(session, report) as run, unpacked(file, name, into, run.check) as found:
+        with self._running(session, report) as run, unpack_zip(file, name, into, run.check) as found:
             return self._evaluated(found.dataset, wanted, run, report, told_of_files(found.left_out))
 
     def of_folder(self, session: str, folder: Any, wanted: Wanted, report: Report) -> Evaluated:

@@ -25,8 +25,8 @@ from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Classes, Labels
-from training.data.dataset import Entry, FileDataset, held_out
-from training.data.reading import images_below, is_folder
+from training.data.dataset import Entry, FileDataset, is_held_out
+from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset, Sample
 from training.engine.run_folder import fingerprint
 from training.evaluation.stream import batches, evaluating, spread
@@ -49,7 +49,7 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
     for number, (folder, entries) in enumerate(folders.items()):
         for kept_back in (False, True):
             # decided by its name in its own folder, whatever other folders are given
-            side = [entry for entry in entries if held_out(entry.name, options.holdout) == kept_back]
+            side = [entry for entry in entries if is_held_out(entry.name, options.holdout) == kept_back]
             chosen = (side[i] for i in spread(len(side), options.most(number, held_out=kept_back)))
             sides[kept_back] += [
                 entry if often[entry.name] == 1 else replace(entry, name=f"{_title(folder)}/{entry.name}")
@@ -72,7 +72,7 @@ def _entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entr
     place = folder.expanduser()
     if not is_folder(place):
         raise TNetError(f"The folder {folder} does not exist.")
-    files = images_below(place)
+    files = find_images(place)
     if not files:
         raise TNetError(f"There are no images in {folder}.")
     return [Entry(f"{place}/{file}", _label(file, options.labels, classes, folder), _stem(file)) for file in files]

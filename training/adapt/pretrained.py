@@ -27,7 +27,7 @@ from tnet_core.modeling.features import survey_of
 from tnet_core.modeling.location_map import cell_geometry
 from tnet_core.modeling.receptive_field import BlockMap
 from tnet_core.modeling.tnet import TNet
-from training.data.folders import readable_names
+from training.data.folders import name_imagenet_classes
 from training.engine.warm_start import warm_start
 from training.evaluation.classes import match_classes
 from training.recipes.recipe import InitSection
@@ -131,7 +131,7 @@ def classes_of(about: PretrainedCfg) -> Classes:
     info = ImageNetInfo(subset)
     ids = tuple(info.label_names())
     if subset == "imagenet-1k":
-        return Classes(readable_names(ids), ids)
+        return Classes(name_imagenet_classes(ids), ids)
     return Classes(_distinct([text.partition(",")[0] for text in info.label_descriptions()], ids), ids)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tnet_core.errors import TNetError
 from training.data.birds import open_cub, open_nabirds
-from training.data.cache import pixel_cache
+from training.data.cache import open_pixel_cache
 from training.data.dataset import FileDataset, Which, check_classes
 from training.data.fmow import open_fmow
-from training.data.folders import names_with_spaces, open_class_folders, open_folder, open_imagenet
+from training.data.folders import open_class_folders, open_folder, open_imagenet, put_spaces_into_names
 from training.data.sample import ImageDataset, Sample
 from training.recipes.recipe import DataSection, Recipe
 
@@ -22,7 +22,7 @@ _OPENERS: dict[str, Callable[[DataSection, Which], FileDataset]] = {  # by `data
     "cub": open_cub,
     "nabirds": open_nabirds,
     "fmow": open_fmow,
-    "pets": lambda data, which: open_class_folders(data, which, "Oxford-IIIT Pet", names_with_spaces),
+    "pets": lambda data, which: open_class_folders(data, which, "Oxford-IIIT Pet", put_spaces_into_names),
 }
 
 
@@ -38,7 +38,7 @@ def open_split(data: DataSection, which: Which, *, seed: int = 0) -> ImageDatase
         raise TNetError(f"There is no kind of data set called {data.kind!r:.40}.")
     dataset = _OPENERS[data.kind](data, which)
     if data.cache is not None:
-        dataset.cache = pixel_cache(dataset, data.cache)
+        dataset.cache = open_pixel_cache(dataset, data.cache)
     return dataset
 
 

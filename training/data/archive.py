@@ -34,10 +34,10 @@ MAX_MEMBERS = 20_000  # files and folders
 MAX_IMAGES = 5_000
 MAX_CLASSES = 2_000
 MAX_IMAGE_BYTES = 64 << 20  # of one member, unpacked
-MAX_BYTES = 512 << 20  # of all members that are read, unpacked
+MAX_UNPACKED_BYTES = 512 << 20  # of all members that are read, unpacked
 MAX_RATIO = 200  # unpacked to packed, of one member; pictures shrink little
 MAX_PIXELS = 50_000_000  # of one image
-_SMALL = 1 << 20  # bytes up to which any ratio is allowed: a plain picture packs well
+_SMALL_BYTES = 1 << 20  # bytes up to which any ratio is allowed: a plain picture packs well
 _CHUNK = 1 << 16
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what others need of memory is for the archive to say
 
@@ -54,28 +54,30 @@ class Unpacked:
 
 
 @contextmanager
-def unpacked(path: Path | str, name: str, into: str | None = None, watch: Watch = lambda: None) -> Iterator[Unpacked]:
+def unpack_zip(path: Path | str, name: str, into: str | None = None, watch: Watch = lambda: None) -> Iterator[Unpacked]:
     """The images of a zip as a data set of that name, while the context is open; files lie below `into`."""
     with tempfile.TemporaryDirectory(prefix="zip-", dir=into, ignore_cleanup_errors=True) as folder:
         found, left_out = _unpack(Path(path), Path(folder), watch)
         if not found:
-            sentence = f"The zip holds no images in class folders: pack one folder per class. {told(left_out)}"
+            sentence = (
+                f"The zip holds no images in class folders: pack one folder per class. {describe_left_out(left_out)}"
+            )
             raise TNetError(sentence.strip())
-        yield Unpacked(_Images(name, "uploaded", sorted(found), _entries(found)), left_out)
+        yield Unpacked(_ZipDataset(name, "uploaded", sorted(found), _make_entries(found)), left_out)
 
 
-def told(left_out: LeftOut) -> str:
+def describe_left_out(left_out: LeftOut) -> str:
     """One sentence about what was left out; empty if nothing was."""
     parts = [f"{why} ({count})" for why, count in left_out.most_common()]
     return f"Left out of the zip: {', '.join(parts)}." if parts else ""
 
 
-class _Images(FileDataset):
+class _ZipDataset(FileDataset):
     """Knows its images by their names in the zip."""
 
-    def pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
+    def read_pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
         try:
-            return super().pixels(index)
+            return super().read_pixels(index)
         except TNetError as error:
             entry = self.entries[index]
             raise TNetError(str(error).replace(entry.path, f"'{entry.name}'")) from None
@@ -88,17 +90,17 @@ def _unpack(path: Path, folder: Path, watch: Watch) -> tuple[Found, LeftOut]:
     found: Found = {}
     left_out: LeftOut = Counter()
     seen: set[tuple[str, ...]] = set()
-    room, images = MAX_BYTES, 0
-    with _opened(path) as archive:
-        for number, member in enumerate(_members(archive)):
+    room, images = MAX_UNPACKED_BYTES, 0
+    with _open_zip(path) as archive:
+        for number, member in enumerate(_list_members(archive)):
             watch()
-            parts = _parts(member)
-            why = _unwanted(member, parts) or ("files named like another" if parts in seen else "")
+            parts = _split_path(member)
+            why = _refuse_member(member, parts) or ("files named like another" if parts in seen else "")
             if not why:
                 seen.add(parts)
-                content = _content(archive, member, room)
+                content = _read_member(archive, member, room)
                 room -= len(content or b"")
-                why = _no_image(content)
+                why = _refuse_content(content)
             if why:
                 left_out[why] += 1
                 continue
@@ -114,7 +116,7 @@ def _unpack(path: Path, folder: Path, watch: Watch) -> tuple[Found, LeftOut]:
 # The archive ------------------------------------------------------------------------------------------
 
 
-class _Careful(io.BufferedReader):
+class _BoundedReader(io.BufferedReader):
     """`zipfile` reads the list of members in one piece, as long as the archive says it is."""
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -124,10 +126,10 @@ class _Careful(io.BufferedReader):
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         size = path.stat().st_size
-        file = _Careful(path.open("rb", buffering=0))
+        file = _BoundedReader(path.open("rb", buffering=0))
     except OSError:
         raise TNetError("The zip is not here any more: choose it again.") from None
     with file:
@@ -143,7 +145,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
 
 
-def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """Files; folders are known by what lies in them."""
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
@@ -153,7 +155,7 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     return [member for member in members if not member.filename.endswith(("/", "\\"))]
 
 
-def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:
+def _split_path(member: zipfile.ZipInfo) -> tuple[str, ...]:
     """Folders and file name. An empty first part means a path from the root."""
     name = member.filename
     if not member.flag_bits & 0x800:  # some programs write UTF-8 without saying so
@@ -163,7 +165,7 @@ def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:
     return (first, *(part for part in others if part not in ("", ".")))
 
 
-def _unwanted(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str:
+def _refuse_member(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str:
     """Why a member is not read; empty if it is."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind == stat.S_IFLNK:
@@ -183,17 +185,17 @@ def _unwanted(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str:
     return _TOO_LARGE if member.file_size > MAX_IMAGE_BYTES else ""
 
 
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: int) -> bytes | None:
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: int) -> bytes | None:
     """The member unpacked; None if it is damaged. One that grows too much ends everything."""
     content = io.BytesIO()
     try:
         with archive.open(member) as stream:
             while chunk := stream.read(_CHUNK):
                 size = content.tell() + len(chunk)
-                if size > max(_SMALL, MAX_RATIO * member.compress_size):
+                if size > max(_SMALL_BYTES, MAX_RATIO * member.compress_size):
                     raise TNetError(f"The zip unpacks to more than {MAX_RATIO} times its size, as no pictures do.")
                 if size > room:
-                    raise TNetError(f"The zip unpacks to more than {MAX_BYTES >> 20} MB, the limit.")
+                    raise TNetError(f"The zip unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB, the limit.")
                 content.write(chunk)
     except TNetError:
         raise
@@ -207,7 +209,7 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: int) -> by
 _TOO_LARGE = f"images above {MAX_PIXELS // 10**6} million pixels or {MAX_IMAGE_BYTES >> 20} MB"
 
 
-def _no_image(content: bytes | None) -> str:
+def _refuse_content(content: bytes | None) -> str:
     """Why the content is not an image of ours, by its header; empty if it is."""
     if content is None:
         return "damaged files"
@@ -223,7 +225,7 @@ def _no_image(content: bytes | None) -> str:
     return _TOO_LARGE if width * height > MAX_PIXELS else ""
 
 
-def _entries(found: Found) -> list[Entry]:
+def _make_entries(found: Found) -> list[Entry]:
     """In order of class and name, named as `folders.list_images` does: '<class>/<file stem>', unique."""
     entries = []
     for label, (name, files) in enumerate(sorted(found.items())):

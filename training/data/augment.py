@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import cv2
 import numpy as np
 
-from training.data.resize import METHODS, resized
+from training.data.resize import METHODS, resize
 from training.data.sample import Sample
 from training.recipes.recipe import AugmentSection
 
@@ -35,22 +35,22 @@ class Augment:
         section, size = self.section, self.size
         height, width = sample.image.shape[:2]
         boxes = sample.boxes if section.cover_boxes else sample.boxes[:0]
-        y, x, h, w = random_crop(height, width, boxes, generator, section.min_area, section.aspect)
+        y, x, h, w = draw_crop(height, width, boxes, generator, section.min_area, section.aspect)
         method = self.methods[int(generator.integers(len(self.methods)))]
         mirror = section.flip and bool(generator.random() < 0.5)
-        planes = resized(sample.image[y : y + h, x : x + w], size, method, mirror=mirror)
+        planes = resize(sample.image[y : y + h, x : x + w], size, method, mirror=mirror)
         if section.colour:
-            planes = distorted(planes, generator)
+            planes = distort_colours(planes, generator)
         if section.translate:
-            planes = translated(planes, *(generator.uniform(-section.translate, section.translate, 2) * size))
+            planes = translate(planes, *(generator.uniform(-section.translate, section.translate, 2) * size))
         if section.rotate:
-            planes = rotated(planes, math.radians(generator.uniform(-section.rotate, section.rotate)))
+            planes = rotate(planes, math.radians(generator.uniform(-section.rotate, section.rotate)))
         return to_model_space(planes)
 
 
-def evaluation_view(image: np.ndarray, size: int) -> np.ndarray:
+def make_evaluation_view(image: np.ndarray, size: int) -> np.ndarray:
     """(H, W, 3) uint8 -> (3, S, S) float32 in [-1, 1]: bilinear, no antialiasing, aspect ratio not kept."""
-    return to_model_space(resized(image, size, "bilinear"))
+    return to_model_space(resize(image, size, "bilinear"))
 
 
 def to_model_space(planes: np.ndarray) -> np.ndarray:
@@ -60,13 +60,13 @@ def to_model_space(planes: np.ndarray) -> np.ndarray:
     return planes
 
 
-ATTEMPTS = 50
+MAX_CROP_ATTEMPTS = 50
 MIN_COVERED = 0.1  # share of some annotated box that a crop must show
 
 Crop = tuple[int, int, int, int]  # y, x, height, width in pixels
 
 
-def random_crop(
+def draw_crop(
     height: int,
     width: int,
     boxes: np.ndarray,  # (n, 4) normalised x0, y0, x1, y1; none: the whole image counts as one
@@ -80,15 +80,15 @@ def random_crop(
     """
     # TensorFlow cuts off the fractions of a pixel
     pixels = (boxes.astype(np.float64) * (width, height, width, height)).astype(np.int64)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_CROP_ATTEMPTS):
         ratio = generator.uniform(*aspect)
-        crop = _attempt(height, width, min_area, ratio, generator)
+        crop = _try_crop(height, width, min_area, ratio, generator)
         if crop is not None and _shows_a_box(crop, pixels, height, width):
             return crop
     return 0, 0, height, width
 
 
-def _attempt(height: int, width: int, min_area: float, ratio: float, generator: np.random.Generator) -> Crop | None:
+def _try_crop(height: int, width: int, min_area: float, ratio: float, generator: np.random.Generator) -> Crop | None:
     """A crop of one aspect ratio: its height uniform among those that fit, then its place."""
     least, most = min_area * height * width, height * width
     low = round(math.sqrt(least / ratio))
@@ -124,17 +124,17 @@ def _shows_a_box(crop: Crop, pixels: np.ndarray, height: int, width: int) -> boo
     return bool(((area >= 1) & (across * down >= MIN_COVERED * area)).any())
 
 
-def translated(planes: np.ndarray, dx: float, dy: float) -> np.ndarray:
+def translate(planes: np.ndarray, dx: float, dy: float) -> np.ndarray:
     """(C, H, W) shifted right by dx and down by dy pixels; to the nearest neighbour means by whole pixels."""
     _, height, width = planes.shape
-    to_y, from_y = _overlap(height, math.floor(dy + 0.5))
-    to_x, from_x = _overlap(width, math.floor(dx + 0.5))
+    to_y, from_y = _find_overlap(height, math.floor(dy + 0.5))
+    to_x, from_x = _find_overlap(width, math.floor(dx + 0.5))
     moved = np.zeros_like(planes)
     moved[:, to_y, to_x] = planes[:, from_y, from_x]
     return moved
 
 
-def rotated(planes: np.ndarray, angle: float) -> np.ndarray:
+def rotate(planes: np.ndarray, angle: float) -> np.ndarray:
     """(C, H, W) float32 turned counter-clockwise by `angle` (radians) about the centre."""
     _, height, width = planes.shape
     cos, sin = np.float32(math.cos(angle)), np.float32(math.sin(angle))
@@ -150,7 +150,7 @@ def rotated(planes: np.ndarray, angle: float) -> np.ndarray:
     return turned
 
 
-def _overlap(side: int, shift: int) -> tuple[slice, slice]:
+def _find_overlap(side: int, shift: int) -> tuple[slice, slice]:
     """Target and source of the part of an axis that stays in view."""
     shift = max(-side, min(side, shift))
     return slice(max(shift, 0), side + min(shift, 0)), slice(max(-shift, 0), side - max(shift, 0))
@@ -166,7 +166,7 @@ F32 = np.float32
 TINY = np.float32(1e-20)  # keeps divisions by zero away; what is divided is zero there too
 
 
-def distorted(planes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+def distort_colours(planes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """(3, H, W) float32 RGB -> the same, distorted and clipped to [0, 1]; one time in five left as it is."""
     variant = int(generator.integers(len(ORDERS) + 1))
     if variant == len(ORDERS):
@@ -176,40 +176,40 @@ def distorted(planes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     return planes.clip(0, 1, out=planes)
 
 
-def brightness(planes: np.ndarray, delta: float) -> np.ndarray:
+def change_brightness(planes: np.ndarray, delta: float) -> np.ndarray:
     return planes + F32(delta)
 
 
-def contrast(planes: np.ndarray, factor: float) -> np.ndarray:
+def change_contrast(planes: np.ndarray, factor: float) -> np.ndarray:
     """Differences from the mean of each channel, scaled."""
     mean = planes.reshape(3, -1).mean(axis=1)[:, None, None]
     return (planes - mean) * F32(factor) + mean
 
 
-def saturation(planes: np.ndarray, factor: float) -> np.ndarray:
+def change_saturation(planes: np.ndarray, factor: float) -> np.ndarray:
     """HSV saturation, scaled and clipped to [0, 1]."""
     out = np.empty_like(planes)
-    for rows in _strips(planes):
-        out[:, rows] = _saturated(planes[:, rows], F32(factor))
+    for rows in _split_rows(planes):
+        out[:, rows] = _saturate(planes[:, rows], F32(factor))
     return out
 
 
-def hue(planes: np.ndarray, turn: float) -> np.ndarray:
+def change_hue(planes: np.ndarray, turn: float) -> np.ndarray:
     """Hue turned by a share of the circle; the largest and smallest channel value of a pixel stay."""
     out = np.empty_like(planes)
-    for rows in _strips(planes):
-        out[:, rows] = _turned(planes[:, rows], F32(6 * turn))
+    for rows in _split_rows(planes):
+        out[:, rows] = _turn_hue(planes[:, rows], F32(6 * turn))
     return out
 
 
-def _strips(planes: np.ndarray) -> Iterator[slice]:
+def _split_rows(planes: np.ndarray) -> Iterator[slice]:
     """A few rows at a time, so that what is computed in between stays in the processor's cache."""
     return (slice(y, y + STRIP) for y in range(0, planes.shape[1], STRIP))
 
 
-def _saturated(planes: np.ndarray, factor: np.float32) -> np.ndarray:
+def _saturate(planes: np.ndarray, factor: np.float32) -> np.ndarray:
     """Hue and value stay, so each channel keeps its relative distance to the largest one."""
-    value, spread = _value_and_spread(planes)
+    value, spread = _find_value_and_spread(planes)
     before = spread / np.maximum(value, TINY)
     after = (before * factor).clip(0, 1)
     # no saturation where nothing is lit, as TensorFlow has it
@@ -217,8 +217,8 @@ def _saturated(planes: np.ndarray, factor: np.float32) -> np.ndarray:
     return value - (value - planes) * ratio
 
 
-def _turned(planes: np.ndarray, sectors: np.float32) -> np.ndarray:
-    value, spread = _value_and_spread(planes)
+def _turn_hue(planes: np.ndarray, sectors: np.float32) -> np.ndarray:
+    value, spread = _find_value_and_spread(planes)
     # Only the hue is taken from OpenCV: its saturation is another one where values are negative.
     sector = cv2.cvtColor(cv2.merge(tuple(planes)), cv2.COLOR_RGB2HSV)[..., 0] * F32(1 / 60) + sectors
     sector -= 6 * np.floor(sector * F32(1 / 6))
@@ -227,7 +227,7 @@ def _turned(planes: np.ndarray, sectors: np.float32) -> np.ndarray:
     return np.stack([low + spread * share.clip(0, 1) for share in shares])
 
 
-def _value_and_spread(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _find_value_and_spread(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of every pixel the largest channel, and its distance to the smallest."""
     red, green, blue = planes
     value = np.maximum(np.maximum(red, green), blue)
@@ -236,10 +236,10 @@ def _value_and_spread(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 Operation = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 OPERATIONS: dict[str, Operation] = {
-    "brightness": lambda planes, generator: brightness(planes, generator.uniform(-BRIGHTNESS, BRIGHTNESS)),
-    "saturation": lambda planes, generator: saturation(planes, generator.uniform(*SATURATION)),
-    "hue": lambda planes, generator: hue(planes, generator.uniform(-HUE, HUE)),
-    "contrast": lambda planes, generator: contrast(planes, generator.uniform(*CONTRAST)),
+    "brightness": lambda planes, generator: change_brightness(planes, generator.uniform(-BRIGHTNESS, BRIGHTNESS)),
+    "saturation": lambda planes, generator: change_saturation(planes, generator.uniform(*SATURATION)),
+    "hue": lambda planes, generator: change_hue(planes, generator.uniform(-HUE, HUE)),
+    "contrast": lambda planes, generator: change_contrast(planes, generator.uniform(*CONTRAST)),
 }
 ORDERS = (
     ("brightness", "saturation", "hue", "contrast"),

@@ -19,14 +19,14 @@ from training.data.dataset import (
     FileDataset,
     Which,
     check_boxes_used,
-    divided,
-    listed_as_train,
-    root_folder,
-    split_name,
+    choose_split,
+    find_root,
+    is_train_split,
+    make_side,
 )
 from training.data.folders import open_class_folders
 from training.data.reading import is_file, read_lines
-from training.data.sample import NO_BOXES, Boxes, checked, read_boxes_csv
+from training.data.sample import NO_BOXES, Boxes, parse_box, read_boxes_csv
 from training.recipes.recipe import DataSection
 
 CUB, NABIRDS = "CUB-200-2011", "NABirds"
@@ -45,16 +45,16 @@ def open_listed(
     `order` puts class ids in label order, given the names of all classes by id and the class id of every image in
     the order of images.txt; `readable` turns the names by id, in label order, into those that are shown.
     """
-    root = root_folder(data)
-    images = _table(root / "images.txt")
-    class_of = _table(root / "image_class_labels.txt")
-    classes = _table(root / "classes.txt")
-    in_train = _table(root / "train_test_split.txt")
-    boxes = _boxes(root, data)
-    train = listed_as_train(split_name(data, which), root / "train_test_split.txt")
+    root = find_root(data)
+    images = _read_table(root / "images.txt")
+    class_of = _read_table(root / "image_class_labels.txt")
+    classes = _read_table(root / "classes.txt")
+    in_train = _read_table(root / "train_test_split.txt")
+    boxes = _read_boxes(root, data)
+    train = is_train_split(choose_split(data, which), root / "train_test_split.txt")
 
-    seen = [_value(class_of, image, root / "image_class_labels.txt") for image in images]
-    names = {class_id: _value(classes, class_id, root / "classes.txt") for class_id in order(classes, seen)}
+    seen = [_look_up(class_of, image, root / "image_class_labels.txt") for image in images]
+    names = {class_id: _look_up(classes, class_id, root / "classes.txt") for class_id in order(classes, seen)}
     labels = {class_id: label for label, class_id in enumerate(names)}
     entries = []
     for (image, file), class_id in zip(images.items(), seen, strict=True):
@@ -62,19 +62,19 @@ def open_listed(
             raise TNetError(
                 f"{root / 'image_class_labels.txt'} gives {file} the class {class_id}, which is not listed."
             )
-        if (_value(in_train, image, root / "train_test_split.txt") == "1") == train:
+        if (_look_up(in_train, image, root / "train_test_split.txt") == "1") == train:
             _check_inside(file, root / "images.txt")
             stem = file.rpartition(".")[0]
             path = f"{root}/images/{file}"
             entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
     if not entries:
-        raise TNetError(f"{root} lists no images for the split '{split_name(data, which)}'.")
+        raise TNetError(f"{root} lists no images for the split '{choose_split(data, which)}'.")
     if data.boxes is not None:
         check_boxes_used(data.boxes, boxes, entries, root)
-    return divided(data, which, name, readable(names), entries)
+    return make_side(data, which, name, readable(names), entries)
 
 
-def _table(path: Path) -> dict[str, str]:
+def _read_table(path: Path) -> dict[str, str]:
     """'<id> <rest of the line>' of every line, in the order of the file."""
     if not is_file(path):
         raise TNetError(f"The data folder {path.parent} lacks {path.name}, one of the data set's list files.")
@@ -97,39 +97,41 @@ def _check_inside(file: str, path: Path) -> None:
         raise TNetError(f"{path} names '{file:.120}', which is not a file in the folder 'images'.")
 
 
-def _value(table: dict[str, str], key: str, path: Path) -> str:
+def _look_up(table: dict[str, str], key: str, path: Path) -> str:
     if key not in table:
         raise TNetError(f"{path} has no line for {key}.")
     return table[key]
 
 
-def _boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
+def _read_boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
     """By image id from the data set's own list, or by name from the CSV that the recipe names."""
     if data.boxes is not None:
         return read_boxes_csv(root / data.boxes)
     path = root / "bounding_boxes.txt"
     if not is_file(path):
         return {}
-    return {image: Boxes((checked(line.split(), f"{path}, image {image},"),)) for image, line in _table(path).items()}
+    return {
+        image: Boxes((parse_box(line.split(), f"{path}, image {image},"),)) for image, line in _read_table(path).items()
+    }
 
 
 def open_cub(data: DataSection, which: Which) -> FileDataset:
-    if is_file(root_folder(data) / "images.txt"):
+    if is_file(find_root(data) / "images.txt"):
         return open_listed(
             data,
             which,
             CUB,
-            order=lambda classes, _seen: sorted(classes, key=_number),
-            readable=lambda names: readable_names(tuple(names.values())),
+            order=lambda classes, _seen: sorted(classes, key=_parse_class_number),
+            readable=lambda names: name_cub_classes(tuple(names.values())),
         )
-    return open_class_folders(data, which, CUB, readable_names)
+    return open_class_folders(data, which, CUB, name_cub_classes)
 
 
-def readable_names(folders: Sequence[str]) -> tuple[str, ...]:
+def name_cub_classes(folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(re.sub("_(?=[a-z])", "-", re.sub(r"^\d+\.", "", folder)).replace("_", " ") for folder in folders)
 
 
-def _number(class_id: str) -> int:
+def _parse_class_number(class_id: str) -> int:
     if not class_id.isdigit():
         raise TNetError(f"classes.txt of {CUB} must number its classes, and '{class_id}' is no number.")
     return int(class_id)
@@ -137,11 +139,11 @@ def _number(class_id: str) -> int:
 
 def open_nabirds(data: DataSection, which: Which) -> FileDataset:
     return open_listed(
-        data, which, NABIRDS, order=lambda _classes, seen: tuple(dict.fromkeys(seen)), readable=unique_names
+        data, which, NABIRDS, order=lambda _classes, seen: tuple(dict.fromkeys(seen)), readable=make_names_unique
     )
 
 
-def unique_names(names: Mapping[str, str]) -> tuple[str, ...]:
+def make_names_unique(names: Mapping[str, str]) -> tuple[str, ...]:
     """The names, by class id; those that several classes share are told apart by the id."""
     times = Counter(names.values())
     return tuple(name if times[name] == 1 else f"{name} (class {class_id})" for class_id, name in names.items())

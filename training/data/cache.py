@@ -23,8 +23,8 @@ from tqdm import tqdm
 from tnet_core.errors import TNetError
 
 MARK = b"tnet-pixels-v01\n"
-ROW = 5 * 8  # bytes of the table per image
-TAIL = len(MARK) + 8
+ROW_BYTES = 5 * 8  # bytes of the table per image
+TAIL_BYTES = len(MARK) + 8
 CHUNK = 64  # images decoded ahead of writing
 
 
@@ -34,7 +34,7 @@ class Decodable(Protocol):
 
     def __len__(self) -> int: ...
 
-    def pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]: ...
+    def read_pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]: ...
 
     def describe_pixels(self, index: int) -> str: ...
 
@@ -44,7 +44,7 @@ class PixelCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._table, self._pixels = _map(path)
+        self._table, self._pixels = _map_file(path)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -58,16 +58,16 @@ class PixelCache:
         return PixelCache, (self.path,)  # another process maps the file anew instead of receiving its bytes
 
 
-def pixel_cache(dataset: Decodable, folder: Path | str, *, progress: bool = True) -> PixelCache:
+def open_pixel_cache(dataset: Decodable, folder: Path | str, *, progress: bool = True) -> PixelCache:
     """The cache of a data set in `folder`, built now if it is not there or belongs to other files."""
     folder = Path(folder).expanduser()
     label = "".join(c if c.isalnum() else "-" for c in f"{dataset.name}-{dataset.split}".lower())
-    path = folder / f"{label}-{_fingerprint(dataset)}.pixels"
-    if _complete(path, len(dataset)):
+    path = folder / f"{label}-{_make_fingerprint(dataset)}.pixels"
+    if _is_complete(path, len(dataset)):
         return PixelCache(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _sole_writer(path, len(dataset)) as file:
+        with _open_as_sole_writer(path, len(dataset)) as file:
             if file is not None:
                 _write(dataset, file, progress)
     except OSError as error:
@@ -78,7 +78,7 @@ def pixel_cache(dataset: Decodable, folder: Path | str, *, progress: bool = True
     return PixelCache(path)
 
 
-def _fingerprint(dataset: Decodable) -> str:
+def _make_fingerprint(dataset: Decodable) -> str:
     digest = hashlib.sha256(MARK)
     for index in range(len(dataset)):
         digest.update(dataset.describe_pixels(index).encode() + b"\n")
@@ -86,7 +86,7 @@ def _fingerprint(dataset: Decodable) -> str:
 
 
 @contextlib.contextmanager
-def _sole_writer(path: Path, count: int) -> Iterator[BinaryIO | None]:
+def _open_as_sole_writer(path: Path, count: int) -> Iterator[BinaryIO | None]:
     """An empty file that becomes `path` when the block ends without an error; None if another process was first.
 
     The lock is held on the unfinished file itself. Who waited for it finds that the file was renamed
@@ -100,9 +100,9 @@ def _sole_writer(path: Path, count: int) -> Iterator[BinaryIO | None]:
                 ours = os.path.samestat(os.fstat(file.fileno()), partial.stat())
             except FileNotFoundError:
                 ours = False
-            if not ours and not _complete(path, count):
+            if not ours and not _is_complete(path, count):
                 continue
-            if _complete(path, count):
+            if _is_complete(path, count):
                 if ours:
                     partial.unlink()
                 yield None
@@ -129,7 +129,7 @@ def _write(dataset: Decodable, file: BinaryIO, progress: bool) -> None:
     ):
         for start in range(0, len(dataset), CHUNK):
             indices = range(start, min(start + CHUNK, len(dataset)))
-            for index, (image, full) in zip(indices, pool.map(dataset.pixels, indices), strict=True):
+            for index, (image, full) in zip(indices, pool.map(dataset.read_pixels, indices), strict=True):
                 table[index] = (offset, *image.shape[:2], *full)
                 file.write(np.ascontiguousarray(image).data)
                 offset += image.size
@@ -139,23 +139,23 @@ def _write(dataset: Decodable, file: BinaryIO, progress: bool) -> None:
     file.write(len(dataset).to_bytes(8, "little") + MARK)
 
 
-def _complete(path: Path, count: int) -> bool:
+def _is_complete(path: Path, count: int) -> bool:
     if not path.is_file():
         return False
     size = path.stat().st_size
     with path.open("rb") as file:
-        file.seek(max(size - TAIL, 0))
-        return size >= TAIL + ROW * count and file.read() == count.to_bytes(8, "little") + MARK
+        file.seek(max(size - TAIL_BYTES, 0))
+        return size >= TAIL_BYTES + ROW_BYTES * count and file.read() == count.to_bytes(8, "little") + MARK
 
 
-def _map(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _map_file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         whole = np.memmap(path, np.uint8, "r")
     except (OSError, ValueError) as error:
         raise TNetError(f"The cache {path} cannot be opened ({error}); remove it and start again.") from None
-    count = int.from_bytes(whole[-TAIL : -len(MARK)].tobytes(), "little")
-    end = len(whole) - TAIL
-    start = end - ROW * count
+    count = int.from_bytes(whole[-TAIL_BYTES : -len(MARK)].tobytes(), "little")
+    end = len(whole) - TAIL_BYTES
+    start = end - ROW_BYTES * count
     if bytes(whole[-len(MARK) :]) != MARK or start < 0:
         raise TNetError(f"The cache {path} is damaged; remove it and start again.")
     # a plain array over the map: indexing it costs less than indexing a memmap

@@ -18,7 +18,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from training.data.cache import PixelCache
-from training.data.reading import is_folder, read_image, shrunk, sub_folders
+from training.data.reading import is_folder, list_sub_folders, read_image, shrink
 from training.data.sample import NO_BOXES, Boxes, ImageDataset, Sample
 from training.recipes.recipe import DataSection
 
@@ -44,7 +44,7 @@ class FileDataset:
         entries: Sequence[Entry],
         *,
         shorter_side: int | None = None,
-        crop_to_box: bool = False,  # every entry has one box; see `one_per_box`
+        crop_to_box: bool = False,  # every entry has one box; see `split_by_box`
         read_boxes: Callable[[Entry], Boxes] | None = None,  # for data sets that keep them in a file per image
     ) -> None:
         if not entries:
@@ -62,19 +62,19 @@ class FileDataset:
 
     def __getitem__(self, index: int) -> Sample:
         entry = self.entries[index]
-        image, (height, width) = self.pixels(index) if self.cache is None else self.cache[index]
+        image, (height, width) = self.read_pixels(index) if self.cache is None else self.cache[index]
         # what a crop shows is all box
         boxes = NO_BOXES if self.crop_to_box else entry.boxes if self._read_boxes is None else self._read_boxes(entry)
-        return Sample(image, entry.label, entry.name, boxes.normalised(height, width))
+        return Sample(image, entry.label, entry.name, boxes.normalise(height, width))
 
-    def pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
+    def read_pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
         """Decoded from the file: the image of a sample, and the height and width of its file."""
         entry = self.entries[index]
         if not self.crop_to_box:
             return read_image(entry.path, self.shorter_side)
         image, (height, width) = read_image(entry.path)
-        image = _cut(image, entry.boxes.normalised(height, width), entry)
-        return (image if self.shorter_side is None else shrunk(image, self.shorter_side)), (height, width)
+        image = _cut_box(image, entry.boxes.normalise(height, width), entry)
+        return (image if self.shorter_side is None else shrink(image, self.shorter_side)), (height, width)
 
     def describe_pixels(self, index: int) -> str:
         """Text that is different whenever `pixels(index)` may be."""
@@ -87,7 +87,7 @@ class FileDataset:
         return f"{entry.name}|{file.st_size}|{file.st_mtime_ns}|{self.shorter_side}|{box}"
 
 
-def one_per_box(entries: Iterable[Entry]) -> list[Entry]:
+def split_by_box(entries: Iterable[Entry]) -> list[Entry]:
     """An entry per box, for data that is cropped to its boxes."""
     made = []
     for entry in entries:
@@ -95,7 +95,7 @@ def one_per_box(entries: Iterable[Entry]) -> list[Entry]:
             raise TNetError(f"{entry.path} has no box to crop to; give boxes or leave data.crop_to_box off.")
         for i in range(len(entry.boxes.xywh)):
             name = entry.name if i == 0 else f"{entry.name}#{i + 1}"
-            made.append(dataclasses.replace(entry, name=name, boxes=entry.boxes.single(i)))
+            made.append(dataclasses.replace(entry, name=name, boxes=entry.boxes.select(i)))
     return made
 
 
@@ -120,7 +120,7 @@ def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:
         )
 
 
-def _cut(image: np.ndarray, boxes: np.ndarray, entry: Entry) -> np.ndarray:
+def _cut_box(image: np.ndarray, boxes: np.ndarray, entry: Entry) -> np.ndarray:
     """The pixels that a box touches."""
     if not len(boxes):
         raise TNetError(f"The box of {entry.path} lies outside the image.")
@@ -151,19 +151,19 @@ Which = Literal["train", "validation"]
 ALIASES = {"validation": ("val", "valid", "test"), "test": ("test_gt",)}
 
 
-def held_out(name: str, holdout: int) -> bool:
+def is_held_out(name: str, holdout: int) -> bool:
     """Whether an image ('<class>/<file stem>') belongs to the part that is kept back; about one in `holdout`."""
     return zlib.crc32(name.encode()) % holdout == 0
 
 
-def keep_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list[Entry]:
+def select_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list[Entry]:
     """The entries of one side of the holdout; all of them where there is none."""
     entries = list(entries)
     if data.holdout == 0:
         return entries
     if data.holdout < 2:
         raise TNetError(f"data.holdout must be 0 (off) or at least 2, not {data.holdout}.")
-    kept = [entry for entry in entries if held_out(entry.name, data.holdout) == (which == "validation")]
+    kept = [entry for entry in entries if is_held_out(entry.name, data.holdout) == (which == "validation")]
     if not kept:
         raise TNetError(
             f"data.holdout={data.holdout} leaves the {which} split empty ({len(entries)} images in {data.root}); "
@@ -172,24 +172,24 @@ def keep_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list
     return kept
 
 
-def divided(
+def make_side(
     data: DataSection, which: Which, name: str, class_names: Sequence[str], entries: Iterable[Entry]
 ) -> FileDataset:
     """The data set of one side of the holdout, whole images or the boxes in them."""
-    chosen = keep_side(entries, data, which)
+    chosen = select_side(entries, data, which)
     if data.crop_to_box:
-        chosen = one_per_box(chosen)
+        chosen = split_by_box(chosen)
     return FileDataset(
         name, which, class_names, chosen, shorter_side=data.shorter_side, crop_to_box=data.crop_to_box
     )  # fmt: skip
 
 
-def split_name(data: DataSection, which: Which) -> str:
+def choose_split(data: DataSection, which: Which) -> str:
     """The split of the data set that images come from; with a holdout, both sides come from the training split."""
     return data.train if which == "train" or data.holdout else data.validation
 
 
-def root_folder(data: DataSection) -> Path:
+def find_root(data: DataSection) -> Path:
     if not data.root:
         raise TNetError("The recipe names no data folder; give it as data.root=FOLDER.")
     root = Path(data.root).expanduser()
@@ -198,21 +198,21 @@ def root_folder(data: DataSection) -> Path:
     return root
 
 
-def split_folder(root: Path, name: str) -> Path:
+def find_split_folder(root: Path, name: str) -> Path:
     """root/name, or root/<alias> where only that exists."""
     for candidate in (name, *ALIASES.get(name, ())):
         if is_folder(root / candidate):
             return root / candidate
-    raise TNetError(f"The data folder {root} has no split '{name}' ({folders_there(root)}).")
+    raise TNetError(f"The data folder {root} has no split '{name}' ({describe_folders(root)}).")
 
 
-def folders_there(root: Path) -> str:
+def describe_folders(root: Path) -> str:
     """'it has train, val'."""
-    names = sub_folders(root)
+    names = list_sub_folders(root)
     return f"it has {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "it has no folders"
 
 
-def listed_as_train(name: str, where: Path) -> bool:
+def is_train_split(name: str, where: Path) -> bool:
     """For data sets that list a training and a test split: whether a split's name means the training one."""
     if name == "train":
         return True

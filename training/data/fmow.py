@@ -9,7 +9,7 @@ from typing import Any
 
 from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
-from training.data.dataset import Entry, FileDataset, Which, keep_side, root_folder, split_folder, split_name
+from training.data.dataset import Entry, FileDataset, Which, choose_split, find_root, find_split_folder, select_side
 from training.data.folders import list_images
 from training.data.sample import Boxes
 from training.recipes.recipe import DataSection
@@ -28,16 +28,16 @@ _NAMES = """
     water_treatment_facility wind_farm zoo"""
 CLASSES = tuple(_NAMES.split())
 NO_CLASS = "false_detection"  # boxes and folders of nothing; not among the 62 classes
-MAX_BYTES = 16 << 20  # of the annotation of one image
+MAX_ANNOTATION_BYTES = 16 << 20  # of the annotation of one image
 SUFFIX = "_rgb.jpg"  # the other files are the same places in other bands
 
 
 def open_fmow(data: DataSection, which: Which) -> FileDataset:
     """Boxes come from the JSON files, read when an image is; `data.boxes` has no use here."""
-    folder = split_folder(root_folder(data), split_name(data, which))
-    entries = keep_side(_images(folder), data, which)
+    folder = find_split_folder(find_root(data), choose_split(data, which))
+    entries = select_side(_list_images(folder), data, which)
     if data.crop_to_box:
-        entries = [part for entry in entries for part in _one_per_box(entry)]
+        entries = [part for entry in entries for part in _split_by_box(entry)]
     return FileDataset(
         NAME,
         which,
@@ -51,21 +51,21 @@ def open_fmow(data: DataSection, which: Which) -> FileDataset:
 
 def read_boxes(entry: Entry) -> Boxes:
     """The boxes in the JSON file beside an image."""
-    found = list(_annotations(Path(entry.path)))
+    found = list(_read_annotations(Path(entry.path)))
     return Boxes(tuple(box for _, box, _ in found), found[0][2] if found else None)
 
 
-def _images(folder: Path) -> list[Entry]:
+def _list_images(folder: Path) -> list[Entry]:
     found = list_images(folder, CLASSES, {}, all_needed=False, ignore=(NO_CLASS,), suffix=SUFFIX)
     # '<class>/<file stem>': the file's name already holds that of its folder
     return [Entry(e.path, e.label, f"{CLASSES[e.label]}/{e.name.rpartition('/')[2]}") for e in found]
 
 
-def _one_per_box(entry: Entry) -> list[Entry]:
+def _split_by_box(entry: Entry) -> list[Entry]:
     """An entry per box, labelled with the box's own class."""
     made = [
         Entry(entry.path, CLASSES.index(name), f"{entry.name}#{i}" if i else entry.name, Boxes((box,), frame))
-        for i, (name, box, frame) in enumerate(_annotations(Path(entry.path), CLASSES[entry.label]))
+        for i, (name, box, frame) in enumerate(_read_annotations(Path(entry.path), CLASSES[entry.label]))
     ]
     if not made:
         raise TNetError(f"{Path(entry.path).with_suffix('.json')} gives no box to crop to.")
@@ -75,13 +75,13 @@ def _one_per_box(entry: Entry) -> list[Entry]:
 Annotation = tuple[str, tuple[float, float, float, float], tuple[float, float] | None]
 
 
-def _annotations(image: Path, default: str = "") -> Iterator[Annotation]:
+def _read_annotations(image: Path, default: str = "") -> Iterator[Annotation]:
     """Class, box in pixels, and width and height of the image they refer to, of every box of a class."""
     path = image.with_suffix(".json")
     try:
-        content = json.loads(read_bounded(path, MAX_BYTES))
+        content = json.loads(read_bounded(path, MAX_ANNOTATION_BYTES))
         boxes = content["bounding_boxes"]
-        frame = _frame(content)
+        frame = _read_frame(content)
         for box in [boxes] if isinstance(boxes, dict) else boxes:
             name = box.get("category", default)
             x, y, w, h = (float(value) for value in box["box"])
@@ -95,7 +95,7 @@ def _annotations(image: Path, default: str = "") -> Iterator[Annotation]:
         raise TNetError(f"The annotation {path} must hold 'bounding_boxes', each with a 'box' of x, y, w, h.") from None
 
 
-def _frame(content: dict[str, Any]) -> tuple[float, float] | None:
+def _read_frame(content: dict[str, Any]) -> tuple[float, float] | None:
     """Images may have been made smaller than the annotation says; boxes refer to the size that it says."""
     width, height = content.get("img_width"), content.get("img_height")
     return (float(width), float(height)) if width and height else None

@@ -14,13 +14,13 @@ from training.data.dataset import (
     FileDataset,
     Which,
     check_boxes_used,
-    divided,
-    root_folder,
-    split_folder,
-    split_name,
+    choose_split,
+    find_root,
+    find_split_folder,
+    make_side,
 )
-from training.data.reading import entries_of, images_below, is_file, is_folder, is_image, read_lines, sub_folders
-from training.data.sample import NO_BOXES, Boxes, key, read_boxes_csv
+from training.data.reading import find_images, is_file, is_folder, is_image, list_folder, list_sub_folders, read_lines
+from training.data.sample import NO_BOXES, Boxes, make_key, read_boxes_csv
 from training.recipes.recipe import DataSection
 
 CLASS_LIST = "classes.txt"
@@ -37,14 +37,14 @@ def open_class_folders(
     Labels follow root/classes.txt where there is one, else the sorted names of the training folders, so that
     they are the same in every split.
     """
-    root = root_folder(data)
-    folder = _folder_of(root, split_name(data, which), data)
-    folders = _class_order(root, folder, data)
+    root = find_root(data)
+    folder = _find_split(root, choose_split(data, which), data)
+    folders = _order_classes(root, folder, data)
     boxes = {} if data.boxes is None else read_boxes_csv(root / data.boxes)
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
     if data.boxes is not None:
         check_boxes_used(data.boxes, boxes, entries, root)
-    return divided(data, which, name, readable(folders), entries)
+    return make_side(data, which, name, readable(folders), entries)
 
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:
@@ -52,7 +52,7 @@ def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDatase
     folder = Path(path).expanduser()
     if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
-    found = class_folders(folder)
+    found = list_class_folders(folder)
     table = {} if boxes is None else read_boxes_csv(Path(boxes))
     listed = read_class_list(folder) or read_class_list(folder.parent) or ()
     order = tuple(listed) if set(found) <= set(listed) else found
@@ -62,14 +62,14 @@ def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDatase
     return FileDataset(folder.name, folder.name, order, entries)
 
 
-def names_with_spaces(folders: Sequence[str]) -> tuple[str, ...]:
+def put_spaces_into_names(folders: Sequence[str]) -> tuple[str, ...]:
     """Returns folder names as class names: 'American_bulldog' becomes 'American bulldog'."""
     return tuple(folder.replace("_", " ") for folder in folders)
 
 
-def class_folders(folder: Path) -> tuple[str, ...]:
+def list_class_folders(folder: Path) -> tuple[str, ...]:
     """Names of the sub-folders, sorted."""
-    names = sub_folders(folder)
+    names = list_sub_folders(folder)
     if not names:
         raise TNetError(f"{folder} has no class folders; images must lie in one folder per class.")
     return tuple(names)
@@ -88,7 +88,7 @@ def list_images(
 
     With `all_needed` every class must have a folder; a folder that is there must hold images.
     """
-    unknown = set(class_folders(folder)) - {*classes, *ignore}
+    unknown = set(list_class_folders(folder)) - {*classes, *ignore}
     if unknown:
         raise TNetError(f"{folder} has a folder '{min(unknown)}' that is not among the {len(classes)} classes.")
     entries = []
@@ -99,7 +99,7 @@ def list_images(
             if all_needed:
                 raise TNetError(f"{folder} has no folder for the class '{name}'.")
             continue
-        files = [file for file in images_below(folder / name) if file.endswith(suffix)]
+        files = [file for file in find_images(folder / name) if file.endswith(suffix)]
         if not files:
             raise TNetError(f"The class folder {folder / name} holds no images; fill it or remove it.")
         taken: set[str] = set()
@@ -108,7 +108,9 @@ def list_images(
             # the same stem in two formats: the second one keeps its suffix
             unique = f"{name}/{stem if stem not in taken else file}"
             taken.add(stem)
-            entries.append(Entry(f"{folder}/{name}/{file}", label, unique, boxes.get(key(f"{name}/{file}"), NO_BOXES)))
+            entries.append(
+                Entry(f"{folder}/{name}/{file}", label, unique, boxes.get(make_key(f"{name}/{file}"), NO_BOXES))
+            )
     return entries
 
 
@@ -126,30 +128,34 @@ def read_class_list(root: Path) -> tuple[str, ...] | None:
     return names
 
 
-def _folder_of(root: Path, split: str, data: DataSection) -> Path:
+def _find_split(root: Path, split: str, data: DataSection) -> Path:
     """The folder of a split; the root itself where a holdout is to divide class folders that have no split."""
-    if data.holdout and not is_folder(root / split) and any(_has_images(root / name) for name in sub_folders(root)):
+    if (
+        data.holdout
+        and not is_folder(root / split)
+        and any(_has_images(root / name) for name in list_sub_folders(root))
+    ):
         return root
-    return split_folder(root, split)
+    return find_split_folder(root, split)
 
 
 def _has_images(folder: Path) -> bool:
-    return any(is_image(entry.name) for entry in entries_of(folder))
+    return any(is_image(entry.name) for entry in list_folder(folder))
 
 
-def _class_order(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]:
+def _order_classes(root: Path, folder: Path, data: DataSection) -> tuple[str, ...]:
     listed = read_class_list(root)
     if listed is not None:
         return listed
     train = root / data.train
-    return class_folders(train if is_folder(train) and folder != root else folder)
+    return list_class_folders(train if is_folder(train) and folder != root else folder)
 
 
 def open_imagenet(data: DataSection, which: Which) -> FileDataset:
-    return open_class_folders(data, which, "ImageNet", readable_names)
+    return open_class_folders(data, which, "ImageNet", name_imagenet_classes)
 
 
-def readable_names(ids: Sequence[str]) -> tuple[str, ...]:
+def name_imagenet_classes(ids: Sequence[str]) -> tuple[str, ...]:
     """The first of a class's synonyms; all of them where that is shared; with the id where even these are.
 
     Folders that are none of the 1000 classes keep their name.

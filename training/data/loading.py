@@ -7,7 +7,7 @@ was loaded before, so a run continues from its step number alone.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cv2
@@ -87,7 +87,7 @@ def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return batch["images"], batch["labels"]
 
 
-def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
+def make_training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
     """Parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
     part = recipe.batch_size // recipe.accumulate
     if len(dataset) < part:
@@ -96,30 +96,32 @@ def training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int
         )
     view = AugmentedView(dataset, Augment(recipe.augment, recipe.config.input_size), recipe.seed)
     workers = recipe.data.workers
-    if workers:
-        before_workers()
-    return DataLoader(
+    return make_loader(
         view,
+        workers,
+        collate,
         batch_sampler=Batches(len(dataset), part, recipe.seed, start, stop),
-        num_workers=workers,
-        collate_fn=collate,
-        worker_init_fn=quiet_worker,
         prefetch_factor=4 if workers else None,
         pin_memory=torch.cuda.is_available(),
     )
 
 
-def before_workers() -> None:
-    """To be called in the process that starts them.
+def make_loader(
+    dataset: Dataset[Any], workers: int, collate_items: Callable[[Sequence[Any]], Any], **options: Any
+) -> DataLoader[Any]:
+    """Return a loader whose `workers` processes decode images; the options are those of `DataLoader`.
 
-    They run in parallel already, so OpenCV needs no threads of its own; and its threads must end
+    Loader processes run in parallel already, so OpenCV needs no threads of its own; and its threads must end
     here, since a forked process that tries to end them waits for ever.
     """
-    cv2.setNumThreads(1)
+    if workers:
+        cv2.setNumThreads(1)
+    return DataLoader(
+        dataset, num_workers=workers, collate_fn=collate_items, worker_init_fn=_prepare_worker, **options
+    )  # fmt: skip
 
 
-def quiet_worker(_: int) -> None:
-    """To be called in each of them."""
+def _prepare_worker(_: int) -> None:
     torch.set_num_threads(1)
     # A signal to the whole group must not take the data away from a run that is about to end cleanly.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

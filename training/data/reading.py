@@ -33,12 +33,12 @@ def read_image(path: Path | str, shorter_side: int | None = None) -> tuple[np.nd
     """
     data = _read_bytes(Path(path))
     image, full = _decode(data, str(path), shorter_side)
-    return (image if shorter_side is None else shrunk(image, shorter_side)), full
+    return (image if shorter_side is None else shrink(image, shorter_side)), full
 
 
-def shrunk(image: np.ndarray, shorter_side: int) -> np.ndarray:
+def shrink(image: np.ndarray, shorter_side: int) -> np.ndarray:
     """The image, reduced so that its shorter side has at most that many pixels."""
-    ratio = _ratio(image.shape[0], image.shape[1], shorter_side)
+    ratio = _choose_ratio(image.shape[0], image.shape[1], shorter_side)
     height, width = (-(-side // ratio) for side in image.shape[:2])
     if ratio > 1:
         image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
@@ -59,13 +59,13 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _decode(data: bytes, name: str, shorter_side: int | None) -> tuple[np.ndarray, tuple[int, int]]:
-    header = _jpeg_header(data) if data.startswith(JPEG_START) else None
+    header = _read_jpeg_header(data) if data.startswith(JPEG_START) else None
     if header is not None:
         check_size(header.width, header.height, name)
         full = (header.height, header.width)
         if header.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8):
             full = full[::-1]
-        ratio = 1 if shorter_side is None else _ratio(*full, shorter_side)
+        ratio = 1 if shorter_side is None else _choose_ratio(*full, shorter_side)
         if ratio > 1:
             header.draft(None, (header.width // ratio, header.height // ratio))
             return pil_to_rgb(header, name), full
@@ -78,14 +78,14 @@ def _decode(data: bytes, name: str, shorter_side: int | None) -> tuple[np.ndarra
     return image, (image.shape[0], image.shape[1])
 
 
-def _jpeg_header(data: bytes) -> JpegImagePlugin.JpegImageFile | None:
+def _read_jpeg_header(data: bytes) -> JpegImagePlugin.JpegImageFile | None:
     try:
         return JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     except Exception:  # whatever is wrong with it, decode_bytes will say it
         return None
 
 
-def _ratio(height: int, width: int, shorter_side: int) -> int:
+def _choose_ratio(height: int, width: int, shorter_side: int) -> int:
     """The reduction that a JPEG decoder can apply by itself and that leaves at least the wanted size."""
     return next((ratio for ratio in (8, 4, 2) if min(height, width) > ratio * shorter_side), 1)
 
@@ -94,14 +94,14 @@ MAX_LIST_BYTES = 64 << 20  # of a text file that lists images or classes; NABird
 
 
 def is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(_mode(path))
+    return stat.S_ISDIR(_read_mode(path))
 
 
 def is_file(path: Path) -> bool:
-    return stat.S_ISREG(_mode(path))
+    return stat.S_ISREG(_read_mode(path))
 
 
-def _mode(path: Path) -> int:
+def _read_mode(path: Path) -> int:
     """The kind of what is there; 0 for nothing."""
     try:
         return path.stat().st_mode
@@ -111,7 +111,7 @@ def _mode(path: Path) -> int:
         raise TNetError(f"{path} cannot be read ({reason(error)}).") from None
 
 
-def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+def list_folder(folder: Path) -> list[os.DirEntry[str]]:
     """What is not hidden, sorted by name."""
     try:
         with os.scandir(folder) as found:
@@ -120,30 +120,30 @@ def entries_of(folder: Path) -> list[os.DirEntry[str]]:
         raise TNetError(f"The folder {folder} cannot be read ({reason(error)}).") from None
 
 
-def sub_folders(folder: Path) -> list[str]:
+def list_sub_folders(folder: Path) -> list[str]:
     """Names of the folders in it, sorted; links to folders too."""
-    return [entry.name for entry in entries_of(folder) if _leads_to_folder(entry)]
+    return [entry.name for entry in list_folder(folder) if _leads_to_folder(entry)]
 
 
-def images_below(folder: Path) -> list[str]:
+def find_images(folder: Path) -> list[str]:
     """Paths relative to the folder, sorted; also from sub-folders.
 
     Links are followed, but no folder is entered twice, and none that the given one lies in: a link that leads
     upwards would bring the same images again and again.
     """
     above = (*folder.absolute().parents, *folder.resolve().parents)
-    seen = {_id(place) for place in above} - {None}
+    seen = {_identify(place) for place in above} - {None}
     found: list[str] = []
     pending = [""]
     while pending:
         below = pending.pop()
-        identity = _id(folder / below)
+        identity = _identify(folder / below)
         if identity in seen:
             continue
         if identity is not None:
             seen.add(identity)
         folders: list[os.DirEntry[str]] = []
-        for entry in entries_of(folder / below):
+        for entry in list_folder(folder / below):
             if _leads_to_folder(entry):
                 folders.append(entry)
             elif is_image(entry.name):
@@ -175,7 +175,7 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
         raise TNetError(f"{entry.path} cannot be read ({reason(error)}).") from None
 
 
-def _id(folder: Path) -> tuple[int, int] | None:
+def _identify(folder: Path) -> tuple[int, int] | None:
     try:
         status = folder.stat()
     except OSError:  # listing it will say why

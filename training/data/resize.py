@@ -1,7 +1,7 @@
 """Resizing as `tf.image.resize(antialias=False)` does it, with any of its eight methods.
 
-All of them are separable and linear, so an axis is resized by a sparse matrix: `taps` gives the source pixels and
-weights of every output pixel. It is applied in bands, dense products of a few output lines with the few source
+All of them are separable and linear, so an axis is resized by a sparse matrix: `compute_taps` gives the source pixels
+and weights of every output pixel. It is applied in bands, dense products of a few output lines with the few source
 lines that they need.
 
 Kernels are functions of the distance in source pixels, never stretched. Resizing with one takes, for every output
@@ -28,26 +28,26 @@ class Taps(NamedTuple):
     weight: np.ndarray  # (outputs, taps) float64; zero where a tap is not used
 
 
-def taps(method: str, inputs: int, outputs: int) -> Taps:
+def compute_taps(method: str, inputs: int, outputs: int) -> Taps:
     """The source pixels of every output pixel of one axis, and their weights."""
     if method == "nearest":
-        at = np.floor((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _scale(inputs, outputs))
+        at = np.floor((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _compute_scale(inputs, outputs))
         return Taps(np.minimum(at.astype(np.int64), inputs - 1)[:, None], np.ones((outputs, 1)))
     if method == "bilinear":
-        return _bilinear(inputs, outputs)
+        return _make_bilinear_taps(inputs, outputs)
     if method == "area":
-        return _area(inputs, outputs)
-    return _kernel(method, inputs, outputs)
+        return _make_area_taps(inputs, outputs)
+    return _make_kernel_taps(method, inputs, outputs)
 
 
-def resized(image: np.ndarray, size: int, method: str, *, mirror: bool = False) -> np.ndarray:
+def resize(image: np.ndarray, size: int, method: str, *, mirror: bool = False) -> np.ndarray:
     """(H, W, 3) uint8 -> (3, size, size) float32 in [0, 1], beyond it where a kernel overshoots.
 
     `mirror` turns left into right afterwards.
     """
     height, width = image.shape[:2]
-    rows, down = _bands(method, height, size, False)
-    cols, across = _bands(method, width, size, mirror)
+    rows, down = _make_bands(method, height, size, False)
+    cols, across = _make_bands(method, width, size, mirror)
     image = image if rows is None else image[rows]
     image = image if cols is None else image[:, cols]
     planes = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1))).float()  # (3, H, W)
@@ -74,12 +74,12 @@ class Band(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _bands(method: str, inputs: int, outputs: int, mirror: bool) -> tuple[np.ndarray | None, tuple[Band, ...]]:
+def _make_bands(method: str, inputs: int, outputs: int, mirror: bool) -> tuple[np.ndarray | None, tuple[Band, ...]]:
     """The source lines that are needed (None: all, in order), and the products that make the output of them.
 
     No products where every output line is one of those source lines.
     """
-    at, weight = taps(method, inputs, outputs)
+    at, weight = compute_taps(method, inputs, outputs)
     if mirror:
         at, weight = at[::-1], weight[::-1]
     if (weight.max(axis=1) == 1).all() and (np.count_nonzero(weight, axis=1) == 1).all():
@@ -100,29 +100,29 @@ def _bands(method: str, inputs: int, outputs: int, mirror: bool) -> tuple[np.nda
     return (None if used.all() else np.flatnonzero(used)), tuple(bands)
 
 
-def _scale(inputs: int, outputs: int) -> np.float32:
+def _compute_scale(inputs: int, outputs: int) -> np.float32:
     return np.float32(inputs) / np.float32(outputs)
 
 
-def _centres(inputs: int, outputs: int) -> np.ndarray:
+def _find_centres(inputs: int, outputs: int) -> np.ndarray:
     """Centres of the output pixels on the source axis, where source pixel i has its centre at i.
 
     In float32, as TensorFlow and PyTorch compute them, so that taps fall on the same pixels.
     """
-    return (np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _scale(inputs, outputs) - np.float32(0.5)
+    return (np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _compute_scale(inputs, outputs) - np.float32(0.5)
 
 
-def _bilinear(inputs: int, outputs: int) -> Taps:
-    centre = np.maximum(_centres(inputs, outputs), 0)
+def _make_bilinear_taps(inputs: int, outputs: int) -> Taps:
+    centre = np.maximum(_find_centres(inputs, outputs), 0)
     left = np.minimum(centre.astype(np.int64), inputs - 1)
     right = (centre - left).astype(np.float32)
     at = np.stack([left, np.minimum(left + 1, inputs - 1)], axis=1)
     return Taps(at, np.stack([1 - right, right], axis=1).astype(np.float64))
 
 
-def _kernel(method: str, inputs: int, outputs: int) -> Taps:
+def _make_kernel_taps(method: str, inputs: int, outputs: int) -> Taps:
     kernel = KERNELS[method]
-    centre = _centres(inputs, outputs).astype(np.float64)
+    centre = _find_centres(inputs, outputs).astype(np.float64)
     if method == "bicubic":
         whole = np.floor(centre)
         centre = whole + np.rint((centre - whole) * CUBIC_STEPS) / CUBIC_STEPS
@@ -133,7 +133,7 @@ def _kernel(method: str, inputs: int, outputs: int) -> Taps:
     return Taps(at.clip(0, inputs - 1), weight / weight.sum(axis=1, keepdims=True))
 
 
-def _area(inputs: int, outputs: int) -> Taps:
+def _make_area_taps(inputs: int, outputs: int) -> Taps:
     """The share of every source pixel in the stretch that an output pixel covers."""
     scale = inputs / outputs
     begin = np.arange(outputs)[:, None] * scale
@@ -148,14 +148,14 @@ class Kernel(NamedTuple):
     weight: Callable[[np.ndarray], np.ndarray]  # of distances >= 0
 
 
-def _lanczos(radius: int) -> Kernel:
+def _make_lanczos(radius: int) -> Kernel:
     def weight(d: np.ndarray) -> np.ndarray:
         return np.where(d <= radius, np.sinc(d) * np.sinc(d / radius), 0)
 
     return Kernel(radius, weight)
 
 
-def _gaussian(radius: float) -> Kernel:
+def _make_gaussian(radius: float) -> Kernel:
     sigma = radius / 3
 
     def weight(d: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def _gaussian(radius: float) -> Kernel:
     return Kernel(radius, weight)
 
 
-def _cubic(b: float, c: float) -> Kernel:
+def _make_cubic(b: float, c: float) -> Kernel:
     """The family of Mitchell and Netravali (1988)."""
 
     def weight(d: np.ndarray) -> np.ndarray:
@@ -176,9 +176,9 @@ def _cubic(b: float, c: float) -> Kernel:
 
 
 KERNELS = {
-    "lanczos3": _lanczos(3),
-    "lanczos5": _lanczos(5),
-    "gaussian": _gaussian(1.5),
-    "mitchell": _cubic(1 / 3, 1 / 3),
-    "bicubic": _cubic(0, 0.5),  # Keys with a = -1/2
+    "lanczos3": _make_lanczos(3),
+    "lanczos5": _make_lanczos(5),
+    "gaussian": _make_gaussian(1.5),
+    "mitchell": _make_cubic(1 / 3, 1 / 3),
+    "bicubic": _make_cubic(0, 0.5),  # Keys with a = -1/2
 }

@@ -51,7 +51,7 @@ class ImageDataset(Protocol):
     def __getitem__(self, index: int) -> Sample: ...
 
 
-MAX_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
+MAX_BOXES_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
 COLUMNS = ("file", "x", "y", "w", "h", "width", "height")
 
 
@@ -62,7 +62,7 @@ class Boxes:
     xywh: tuple[tuple[float, float, float, float], ...] = ()
     frame: tuple[float, float] | None = None
 
-    def normalised(self, height: int, width: int) -> np.ndarray:
+    def normalise(self, height: int, width: int) -> np.ndarray:
         """(n, 4) float32 x0, y0, x1, y1 in [0, 1], for an image file of the given size; empty ones left out."""
         if not self.xywh:
             return np.zeros((0, 4), np.float32)
@@ -72,14 +72,14 @@ class Boxes:
         corners = corners.clip(0, 1)
         return corners[(corners[:, 2:] > corners[:, :2]).all(axis=1)].astype(np.float32)
 
-    def single(self, index: int) -> Boxes:
+    def select(self, index: int) -> Boxes:
         return Boxes((self.xywh[index],), self.frame)
 
 
 NO_BOXES = Boxes()
 
 
-def checked(values: Iterable[float | str], where: str) -> tuple[float, float, float, float]:
+def parse_box(values: Iterable[float | str], where: str) -> tuple[float, float, float, float]:
     """Four numbers x, y, w, h that make a box, or a sentence that starts with `where`."""
     try:
         x, y, w, h = (float(value) for value in values)
@@ -90,7 +90,7 @@ def checked(values: Iterable[float | str], where: str) -> tuple[float, float, fl
     return x, y, w, h
 
 
-def key(file: str) -> str:
+def make_key(file: str) -> str:
     """'<class>/<file stem>' of a path, whatever folders come before and whatever the format."""
     path = PurePosixPath(file.replace("\\", "/"))
     return f"{path.parent.name}/{path.stem}"
@@ -103,13 +103,13 @@ def read_boxes_csv(path: Path) -> dict[str, Boxes]:
     """
     found: dict[str, Boxes] = {}
     try:
-        rows = csv.DictReader(io.StringIO(read_bounded(path, MAX_BYTES).decode("utf-8"), newline=""))
+        rows = csv.DictReader(io.StringIO(read_bounded(path, MAX_BOXES_BYTES).decode("utf-8"), newline=""))
         _check_columns(rows.fieldnames, path)
         for row in rows:
             where = f"{path}, line {rows.line_num},"
-            box = checked((row[column] for column in COLUMNS[1:5]), where)
-            frame = _frame(row["width"], row["height"], where)
-            name = key(row["file"] or "")
+            box = parse_box((row[column] for column in COLUMNS[1:5]), where)
+            frame = _parse_frame(row["width"], row["height"], where)
+            name = make_key(row["file"] or "")
             before = found.get(name)
             if before is not None and before.frame != frame:
                 raise TNetError(f"{where} gives another image size than an earlier line of the same file.")
@@ -125,7 +125,7 @@ def _check_columns(names: Sequence[str] | None, path: Path) -> None:
         raise TNetError(f"The boxes file {path} lacks the column {missing[0]!r}; it needs {', '.join(COLUMNS)}.")
 
 
-def _frame(width: str | None, height: str | None, where: str) -> tuple[float, float]:
+def _parse_frame(width: str | None, height: str | None, where: str) -> tuple[float, float]:
     try:
         frame = (float(width or ""), float(height or ""))
     except ValueError:

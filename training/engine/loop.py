@@ -19,7 +19,7 @@ from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import fold_frozen
 from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
-from training.data.loading import training_loader, unpack
+from training.data.loading import make_training_loader, unpack
 from training.data.sample import ImageDataset
 from training.engine.metrics import Averages, Metrics
 from training.engine.optimiser import WeightAverage, freeze, make_optimiser, set_training_mode
@@ -111,7 +111,7 @@ class Engine:
                 if isinstance(error, TNetError):
                     raise
                 raise TNetError(f"The saved state in '{self.out}' is damaged ({reason(error)}); remove it.") from None
-        loader = training_loader(recipe, self.data, self.step * recipe.accumulate, self.steps * recipe.accumulate)
+        loader = make_training_loader(recipe, self.data, self.step * recipe.accumulate, self.steps * recipe.accumulate)
         self.learner = Learner(model, recipe)
         wrapped, optimiser, self.loader = self.accelerator.prepare(self.learner, self._optimiser, loader)
         self._current = OptimisationStep(recipe, self.accelerator, wrapped, optimiser, self.steps)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
-from training.data.augment import evaluation_view
-from training.data.loading import before_workers, quiet_worker
+from training.data.augment import make_evaluation_view
+from training.data.loading import make_loader
 from training.data.sample import ImageDataset
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Views(Dataset[dict[str, Any]]):
         index = self._indices[at]
         try:
             sample = self._dataset[index]
-            image = sample.image if self._size is None else evaluation_view(sample.image, self._size)
+            image = sample.image if self._size is None else make_evaluation_view(sample.image, self._size)
         except TNetError as error:
             return {"index": index, "error": str(error)}
         return {
@@ -89,15 +89,8 @@ def batches(
     skip_unreadable: bool = False,
 ) -> Iterator[Batch]:
     """All given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
-    if workers:
-        before_workers()
-    loader = DataLoader(
-        Views(dataset, indices, config),
-        batch_size,
-        num_workers=min(workers, -(-len(indices) // batch_size)),
-        collate_fn=collate,
-        worker_init_fn=quiet_worker,
-    )
+    needed = min(workers, -(-len(indices) // batch_size))
+    loader = make_loader(Views(dataset, indices, config), needed, collate, batch_size=batch_size)
     for batch in loader:
         if batch.unreadable and not skip_unreadable:
             raise TNetError(batch.unreadable[0])

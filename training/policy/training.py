@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 import tnet_core as tn
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
 from training.data.augment import Augment
-from training.data.loading import AugmentedView, before_workers, collate, quiet_worker, unpack
+from training.data.loading import AugmentedView, collate, make_loader, unpack
 from training.data.sample import ImageDataset
 from training.engine.metrics import Metrics
 from training.engine.optimiser import make_optimiser, rate_factor, set_rates
@@ -109,12 +108,7 @@ def _views(recipe: Recipe, dataset: ImageDataset, views: int) -> Iterator[tuple[
     places = [(view, index) for view in range(1, views) for index in range(len(dataset))]
     augmented = AugmentedView(dataset, Augment(recipe.augment, config.input_size), recipe.seed)
     workers = recipe.data.workers if places else 0
-    if workers:
-        before_workers()
-    loader = DataLoader(
-        augmented, _IMAGES_AT_ONCE, sampler=places, num_workers=workers, collate_fn=collate,
-        worker_init_fn=quiet_worker,
-    )  # fmt: skip
+    loader = make_loader(augmented, workers, collate, batch_size=_IMAGES_AT_ONCE, sampler=places)
     for batch in loader:
         yield unpack(batch)
 

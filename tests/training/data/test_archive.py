@@ -20,7 +20,7 @@ from tests.support.models import tiny
 from tests.training.data_files import picture
 from tnet_core.errors import TNetError
 from training.data import archive
-from training.data.archive import told, unpacked
+from training.data.archive import describe_left_out, unpack_zip
 from training.data.folders import open_folder
 from training.evaluation.classes import known_part
 from training.evaluation.classes import told as told_of_classes
@@ -51,7 +51,7 @@ def place(tmp_path: Path) -> Path:
 
 def found(file: Path, place: Path) -> tuple[list[str], dict[str, int]]:
     """Names of the images that count, and what was left out; nothing stays on the disk."""
-    with unpacked(file, "mine", str(place)) as data:
+    with unpack_zip(file, "mine", str(place)) as data:
         written = list(place.rglob("*.image"))
         assert len(written) == len(data.dataset) and all(path.parent.parent == place for path in written)
         names, left_out = [entry.name for entry in data.dataset.entries], dict(data.left_out)
@@ -60,7 +60,7 @@ def found(file: Path, place: Path) -> tuple[list[str], dict[str, int]]:
 
 
 def refused(file: Path, place: Path) -> str:
-    with pytest.raises(TNetError) as raised, unpacked(file, "mine", str(place)):
+    with pytest.raises(TNetError) as raised, unpack_zip(file, "mine", str(place)):
         pass
     assert list(place.iterdir()) == [] and "\n" not in str(raised.value)
     return str(raised.value)
@@ -73,13 +73,13 @@ def test_a_zip_is_the_folder_that_was_packed(tmp_path: Path, place: Path) -> Non
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     expected = open_folder(tmp_path / "plain")
-    with unpacked(packed(tmp_path / "mine.zip", members), "mine", str(place)) as data:
+    with unpack_zip(packed(tmp_path / "mine.zip", members), "mine", str(place)) as data:
         assert data.dataset.class_names == expected.class_names == ("robin", "wren")
         assert data.dataset.labels == expected.labels
         assert [entry.name for entry in data.dataset.entries] == [entry.name for entry in expected.entries]
         for index in range(6):
             np.testing.assert_array_equal(data.dataset[index].image, expected[index].image)
-        assert not data.left_out and told(data.left_out) == ""
+        assert not data.left_out and describe_left_out(data.left_out) == ""
 
 
 def test_the_folder_right_above_an_image_is_its_class(tmp_path: Path, place: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_bomb_that_states_a_small_size_is_a_damaged_file(tmp_path: Path, place
 def test_all_members_together_are_bounded(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     members = [(f"wren/{i}.png", image(i)) for i in range(4)]
     file = packed(tmp_path / "z", members)
-    monkeypatch.setattr(archive, "MAX_BYTES", sum(len(content) for _, content in members) - 1)
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", sum(len(content) for _, content in members) - 1)
     assert refused(file, place) == "The zip unpacks to more than 0 MB, the limit."
     monkeypatch.undo()
     monkeypatch.setattr(archive, "MAX_IMAGES", 3)
@@ -175,7 +175,7 @@ def test_a_list_of_members_without_end_is_not_read(tmp_path: Path, place: Path) 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_of_members_with_the_same_name_the_first_counts(tmp_path: Path, place: Path) -> None:
     file = packed(tmp_path / "z", [("wren/1.png", image(1)), ("wren/1.png", image(2)), ("wren/1.jpg", image(3))])
-    with unpacked(file, "mine", str(place)) as data:
+    with unpack_zip(file, "mine", str(place)) as data:
         assert [entry.name for entry in data.dataset.entries] == ["wren/1", "wren/1.png"]
         np.testing.assert_array_equal(data.dataset[1].image, picture(1))
         assert data.left_out == {"files named like another": 1}
@@ -201,7 +201,7 @@ def test_a_damaged_member_is_left_out_and_a_cut_off_image_is_named_as_in_the_zip
         file.writestr("wren/3.png", image(3))
     content = (tmp_path / "z").read_bytes()
     (tmp_path / "z").write_bytes(content.replace(image(3), image(3)[:-1] + b"!"))  # not what its checksum says
-    with unpacked(tmp_path / "z", "mine", str(place)) as data:
+    with unpack_zip(tmp_path / "z", "mine", str(place)) as data:
         assert data.left_out == {"damaged files": 1}
         with pytest.raises(TNetError, match=r"^'wren/2' is damaged or cut off"):
             data.dataset[1]
@@ -230,7 +230,7 @@ def test_photographs_are_upright(tmp_path: Path, place: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was turned
     file = packed(tmp_path / "z", [("wren/1.jpg", image(0, "JPEG", exif=exif)), ("wren/2.jpg", image(0, "JPEG"))])
-    with unpacked(file, "mine", str(place)) as data:
+    with unpack_zip(file, "mine", str(place)) as data:
         assert data.dataset[0].image.shape == (32, 24, 3) and data.dataset[1].image.shape == (24, 32, 3)
 
 
@@ -243,7 +243,7 @@ def test_unpacking_can_be_cancelled_and_leaves_nothing(tmp_path: Path, place: Pa
         if len(seen) == 4:
             raise TNetError("Enough.")
 
-    with pytest.raises(TNetError, match="Enough"), unpacked(file, "mine", str(place), watch):
+    with pytest.raises(TNetError, match="Enough"), unpack_zip(file, "mine", str(place), watch):
         pass
     assert seen == [0, 1, 2, 3] and list(place.iterdir()) == []
 
@@ -253,7 +253,7 @@ def test_classes_that_the_checkpoint_does_not_know_are_left_out_by_name(tmp_path
     model.class_names = NAMES
     folders = ["wren", "Wren", "007.Great_Tit", "dodo", "emu", "emu"]
     file = packed(tmp_path / "z", [(f"{name}/{i}.png", image(i)) for i, name in enumerate(folders)])
-    with unpacked(file, "mine", str(place)) as data:
+    with unpack_zip(file, "mine", str(place)) as data:
         known = known_part(model, data.dataset)
         assert list(zip(known.dataset.labels, (known.dataset[i].name for i in range(3)), strict=True)) == [
             (2, "007.Great_Tit/2"), (0, "Wren/1"), (0, "wren/0"),
@@ -262,7 +262,7 @@ def test_classes_that_the_checkpoint_does_not_know_are_left_out_by_name(tmp_path
         said = told_of_classes(known.left_out)
         assert said == "Left out: 3 images of 2 classes that the checkpoint does not know ('dodo', 'emu')."
     nothing = packed(tmp_path / "z", [("dodo/1.png", image())])
-    with unpacked(nothing, "mine", str(place)) as data, pytest.raises(TNetError) as raised:
+    with unpack_zip(nothing, "mine", str(place)) as data, pytest.raises(TNetError) as raised:
         known_part(model, data.dataset)
     assert str(raised.value) == (
         "None of the classes is one of the checkpoint's ('dodo'); its 3 classes are like 'wren': rename the folders, "

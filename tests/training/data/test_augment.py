@@ -13,7 +13,7 @@ from tests.support.models import TINY
 from tests.training.data_files import picture
 from tnet_core.imageio.source import ImageSource
 from tnet_core.sampling.frame import Sampler
-from training.data.augment import Augment, evaluation_view
+from training.data.augment import Augment, make_evaluation_view
 from training.data.sample import Sample
 from training.recipes.recipe import AugmentSection
 
@@ -34,7 +34,7 @@ def test_the_evaluation_view_is_the_official_sampling_of_the_whole_image(height:
     config = dataclasses.replace(TINY, input_size=size, base_resolution=size)
     sampler = Sampler(ImageSource.open(image), config, "official")
     official, _ = sampler.read(sampler.whole())
-    view = evaluation_view(image, size)
+    view = make_evaluation_view(image, size)
     assert view.shape == (3, size, size) and view.dtype == np.float32 and view.flags.c_contiguous
     np.testing.assert_allclose(view, official.transpose(2, 0, 1), atol=1e-6)
 
@@ -43,14 +43,14 @@ def test_the_evaluation_view_is_torch_bilinear_interpolation() -> None:
     image = np.random.default_rng(1).integers(0, 256, (75, 133, 3), dtype=np.uint8)
     tensor = torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255
     expected = F.interpolate(tensor, (56, 56), mode="bilinear", align_corners=False, antialias=False)[0] * 2 - 1
-    np.testing.assert_allclose(evaluation_view(image, 56), expected.numpy(), atol=2e-5)
+    np.testing.assert_allclose(make_evaluation_view(image, 56), expected.numpy(), atol=2e-5)
 
 
 def test_a_read_only_image_can_be_viewed_and_augmented() -> None:
     one = sample()
     one.image.setflags(write=False)
     before = one.image.copy()
-    evaluation_view(one.image, 60)
+    make_evaluation_view(one.image, 60)
     Augment(BIRDS, 60)(one, np.random.default_rng(0))
     assert np.array_equal(one.image, before)
 
@@ -68,13 +68,13 @@ def test_the_same_generator_state_gives_the_same_picture(section: AugmentSection
 def test_with_everything_off_the_whole_image_is_seen_as_in_evaluation() -> None:
     one = sample(64, 64)
     section = dataclasses.replace(PLAIN, aspect=(1.0, 1.0))
-    assert np.array_equal(Augment(section, 40)(one, np.random.default_rng(3)), evaluation_view(one.image, 40))
+    assert np.array_equal(Augment(section, 40)(one, np.random.default_rng(3)), make_evaluation_view(one.image, 40))
 
 
 def test_about_half_of_the_pictures_are_flipped() -> None:
     one = sample(64, 64)
     augment = Augment(dataclasses.replace(PLAIN, aspect=(1.0, 1.0), flip=True), 40)
-    straight = evaluation_view(one.image, 40)
+    straight = make_evaluation_view(one.image, 40)
     generator = np.random.default_rng(0)
     flipped = 0
     for _ in range(200):

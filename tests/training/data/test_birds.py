@@ -11,7 +11,7 @@ import pytest
 from tests.training.data_files import class_folders, listed_birds, picture, small_cub
 from tnet_core.errors import TNetError
 from training.data import open_split, reading
-from training.data.birds import readable_names
+from training.data.birds import name_cub_classes
 from training.recipes.recipe import DataSection
 
 
@@ -63,7 +63,7 @@ def test_a_holdout_of_the_official_layout_leaves_the_test_images_alone(tmp_path:
 
 def test_names_of_birds_can_be_turned_back_into_folders() -> None:
     folders = ("017.Cardinal", "021.Eastern_Towhee", "125.Lincoln_Sparrow", "126.Nelson_Sharp_tailed_Sparrow")
-    shown = readable_names(folders)
+    shown = name_cub_classes(folders)
     assert shown == ("Cardinal", "Eastern Towhee", "Lincoln Sparrow", "Nelson Sharp-tailed Sparrow")
     for folder, name in zip(folders, shown, strict=True):
         assert folder.partition(".")[2] == name.replace("-", "_").replace(" ", "_")

@@ -11,7 +11,7 @@ import pytest
 from tests.training.data_files import fmow_image
 from tnet_core.errors import TNetError
 from training.data import open_split
-from training.data.fmow import CLASSES, MAX_BYTES
+from training.data.fmow import CLASSES, MAX_ANNOTATION_BYTES
 from training.recipes.recipe import DataSection
 
 
@@ -104,7 +104,7 @@ def test_boxes_of_an_image_that_was_made_smaller_beforehand_still_fit(tmp_path: 
         ('{"bounding_boxes": []}', "no box to crop to"),
         ('{"bounding_boxes": [{"box": [1, 2, 3, 1' + 400 * "0" + "]}]}", "must hold 'bounding_boxes'"),
         (100_000 * "[", "must hold 'bounding_boxes'"),
-        (" " * (MAX_BYTES + 1), "at most"),
+        (" " * (MAX_ANNOTATION_BYTES + 1), "at most"),
     ],
 )
 def test_a_damaged_annotation_is_named(data: DataSection, text: str | None, word: str) -> None:

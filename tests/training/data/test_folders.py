@@ -206,7 +206,7 @@ def test_lists_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pyte
     class_folders(tmp_path / "train")
     (tmp_path / "classes.txt").write_text("ant\nbee\n" + "\n" * 100)
     (tmp_path / "boxes.csv").write_text("file,x,y,w,h,width,height\nbee/bee_0.png,8,6,16,12,32,24\n")
-    monkeypatch.setattr(sample, "MAX_BYTES", 30)
+    monkeypatch.setattr(sample, "MAX_BOXES_BYTES", 30)
     with pytest.raises(TNetError, match=r"boxes\.csv' has \d+ bytes; at most 30"):
         open_split(section(tmp_path, boxes="boxes.csv"), "train")
     monkeypatch.setattr(reading, "MAX_LIST_BYTES", 50)

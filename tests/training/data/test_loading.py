@@ -14,7 +14,7 @@ from accelerate.data_loader import BatchSamplerShard
 from tests.support.processes import run_python
 from tests.support.training import ROOT, Colours, recipe_values
 from tnet_core.errors import TNetError
-from training.data.loading import Batches, training_loader, unpack
+from training.data.loading import Batches, make_training_loader, unpack
 from training.data.sample import Sample
 from training.recipes.recipe import AugmentSection, DataSection, ModelSection, Recipe
 
@@ -55,7 +55,7 @@ def test_two_processes_share_each_batch() -> None:
 
 def test_workers_change_nothing() -> None:
     def images(workers: int) -> torch.Tensor:
-        loader = training_loader(recipe(data=DataSection(workers=workers)), Colours(), start=2, stop=5)
+        loader = make_training_loader(recipe(data=DataSection(workers=workers)), Colours(), start=2, stop=5)
         return torch.cat([unpack(batch)[0] for batch in loader])
 
     assert torch.equal(images(0), images(2))
@@ -63,7 +63,7 @@ def test_workers_change_nothing() -> None:
 
 def test_augmentation_differs_between_epochs_and_seeds() -> None:
     def first(seed: int, start: int) -> torch.Tensor:
-        loader = training_loader(recipe(seed=seed, batch_size=56), Colours(), start=start, stop=start + 1)
+        loader = make_training_loader(recipe(seed=seed, batch_size=56), Colours(), start=start, stop=start + 1)
         images, labels = unpack(next(iter(loader)))
         return images[labels.argsort(stable=True)]
 
@@ -80,7 +80,7 @@ class Broken(Colours):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
-    loader = training_loader(recipe(data=DataSection(workers=workers)), Broken(), start=0, stop=4)
+    loader = make_training_loader(recipe(data=DataSection(workers=workers)), Broken(), start=0, stop=4)
     with pytest.raises(TNetError) as caught:
         list(map(unpack, loader))
     assert str(caught.value) == "The image 'x/7.png' cannot be read."
@@ -88,11 +88,11 @@ def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
 
 def test_a_batch_larger_than_the_split_is_refused() -> None:
     with pytest.raises(TNetError, match="fewer than one batch"):
-        training_loader(recipe(batch_size=64), Colours(), 0, 1)
+        make_training_loader(recipe(batch_size=64), Colours(), 0, 1)
 
 
 def test_images_are_in_the_range_of_the_model() -> None:
-    images, labels = unpack(next(iter(training_loader(recipe(), Colours(), 0, 1))))
+    images, labels = unpack(next(iter(make_training_loader(recipe(), Colours(), 0, 1))))
     assert images.shape == (14, 3, 96, 96)
     assert images.dtype == torch.float32
     assert -1.5 < float(images.min()) < 0 < float(images.max()) < 1.5

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.training.data_files import picture
 from tnet_core.errors import TNetError
 from tnet_core.imageio.decode import decode_bytes
-from training.data.needles.mnist import MAX_BYTES, read_idx
+from training.data.needles.mnist import MAX_UNPACKED_BYTES, read_idx
 from training.data.reading import read_image
 
 
@@ -75,10 +75,10 @@ def test_a_small_file_that_unpacks_to_too_much_is_not_held_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "train-images-idx3-ubyte.gz"
-    path.write_bytes(gzip.compress(bytes(MAX_BYTES + (1 << 20)), 1))
+    path.write_bytes(gzip.compress(bytes(MAX_UNPACKED_BYTES + (1 << 20)), 1))
     asked = []
     plain = gzip.GzipFile.read
     monkeypatch.setattr(gzip.GzipFile, "read", lambda self, size=-1: asked.append(size) or plain(self, size))
     with pytest.raises(TNetError, match="unpacks to more than 64 MB"):
         read_idx(path)
-    assert asked == [MAX_BYTES + 1]
+    assert asked == [MAX_UNPACKED_BYTES + 1]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from training.data.resize import KERNELS, METHODS, resized, taps
+from training.data.resize import KERNELS, METHODS, compute_taps, resize
 
 
 def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -62,7 +62,7 @@ DEFINITIONS = {
 
 def matrix(method: str, inputs: int, outputs: int) -> np.ndarray:
     dense = np.zeros((outputs, inputs))
-    at, weight = taps(method, inputs, outputs)
+    at, weight = compute_taps(method, inputs, outputs)
     np.add.at(dense, (np.arange(outputs)[:, None], at), weight)
     return dense
 
@@ -93,7 +93,7 @@ def test_weights_are_the_kernel_at_unstretched_distances_divided_by_their_sum(
 @settings(max_examples=60, deadline=None)
 @given(method=st.sampled_from(METHODS), inputs=st.integers(1, 300), outputs=st.integers(1, 300))
 def test_weights_sum_to_one_and_taps_lie_inside(method: str, inputs: int, outputs: int) -> None:
-    at, weight = taps(method, inputs, outputs)
+    at, weight = compute_taps(method, inputs, outputs)
     assert at.min() >= 0 and at.max() < inputs and len(at) == outputs
     np.testing.assert_allclose(weight.sum(axis=1), 1, atol=1e-9)
 
@@ -112,7 +112,7 @@ def test_resizing_is_the_product_with_both_matrices(
     image = noise(height, width)
     down, across = matrix(method, height, size), matrix(method, width, size)
     expected = down @ (image.transpose(2, 0, 1) / 255) @ across.T
-    seen = resized(image, size, method, mirror=mirror)
+    seen = resize(image, size, method, mirror=mirror)
     assert seen.shape == (3, size, size) and seen.dtype == np.float32
     np.testing.assert_allclose(seen, expected[:, :, ::-1] if mirror else expected, atol=2e-6)
 
@@ -121,38 +121,38 @@ def test_resizing_is_the_product_with_both_matrices(
 def test_a_plain_surface_stays_plain(method: str) -> None:
     for height, width, size in ((30, 50, 64), (90, 200, 31), (1, 7, 16)):
         np.testing.assert_allclose(
-            resized(np.full((height, width, 3), 128, np.uint8), size, method), 128 / 255, atol=1e-6
+            resize(np.full((height, width, 3), 128, np.uint8), size, method), 128 / 255, atol=1e-6
         )
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m not in ("gaussian", "mitchell")])
 def test_at_equal_size_methods_that_interpolate_change_nothing(method: str) -> None:
     image = noise(40, 40)
-    np.testing.assert_allclose(resized(image, 40, method), image.transpose(2, 0, 1) / np.float32(255), atol=1e-6)
+    np.testing.assert_allclose(resize(image, 40, method), image.transpose(2, 0, 1) / np.float32(255), atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["gaussian", "mitchell"])
 def test_the_other_two_blur_even_at_equal_size(method: str) -> None:
     image = noise(40, 40)
-    assert np.abs(resized(image, 40, method) - image.transpose(2, 0, 1) / 255).max() > 0.05
+    assert np.abs(resize(image, 40, method) - image.transpose(2, 0, 1) / 255).max() > 0.05
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(37, 91, 64), (200, 150, 48), (64, 64, 64)])
 def test_bilinear_and_nearest_agree_with_torch(height: int, width: int, size: int) -> None:
     image = noise(height, width)
     bilinear = F.interpolate(planes(image), (size, size), mode="bilinear", align_corners=False)[0].numpy()
-    np.testing.assert_allclose(resized(image, size, "bilinear"), bilinear, atol=1e-5)
+    np.testing.assert_allclose(resize(image, size, "bilinear"), bilinear, atol=1e-5)
     nearest = F.interpolate(planes(image), (size, size), mode="nearest-exact")[0].numpy()
-    np.testing.assert_allclose(resized(image, size, "nearest"), nearest, atol=1e-6)
+    np.testing.assert_allclose(resize(image, size, "nearest"), nearest, atol=1e-6)
 
 
 def test_area_agrees_with_torch_at_whole_factors_and_repeats_pixels_when_growing() -> None:
     image = noise(96, 64)
     expected = F.interpolate(planes(image), (32, 32), mode="area")[0].numpy()
-    np.testing.assert_allclose(resized(image, 32, "area"), expected, atol=1e-6)
+    np.testing.assert_allclose(resize(image, 32, "area"), expected, atol=1e-6)
     small = noise(8, 16)
     assert np.allclose(
-        resized(small, 32, "area"), np.kron(small.transpose(2, 0, 1), np.ones((1, 4, 2))) / 255, atol=1e-6
+        resize(small, 32, "area"), np.kron(small.transpose(2, 0, 1), np.ones((1, 4, 2))) / 255, atol=1e-6
     )
 
 
@@ -170,7 +170,7 @@ def test_growing_by_lanczos_and_cubic_agrees_with_pillow(method: str, other: Ima
         for c in image.transpose(2, 0, 1)
     ]
     np.testing.assert_allclose(
-        resized(image, 64, method), np.stack(expected), atol=3e-3 if method == "bicubic" else 1e-5
+        resize(image, 64, method), np.stack(expected), atol=3e-3 if method == "bicubic" else 1e-5
     )
 
 
@@ -178,4 +178,4 @@ def test_a_view_into_a_larger_image_is_enough() -> None:
     image = noise(80, 90)
     for method in METHODS:
         inside = image[10:60, 5:75]
-        assert np.array_equal(resized(inside, 40, method), resized(inside.copy(), 40, method))
+        assert np.array_equal(resize(inside, 40, method), resize(inside.copy(), 40, method))

@@ -6,14 +6,14 @@ import pytest
 
 from tests.support.evaluation import NAMES, TWO, Canvases, varied
 from tnet_core.errors import TNetError
-from training.data.birds import readable_names
+from training.data.birds import name_cub_classes
 from training.evaluation.classes import fit_to, match_classes, plain_name
 
 FOLDERS = ("001.Black_footed_Albatross", "013.Bobolink", "159.Black_and_white_Warbler")
 
 
 def test_both_spellings_of_bird_classes_are_found() -> None:
-    shown = readable_names(FOLDERS)
+    shown = name_cub_classes(FOLDERS)
     assert shown[0] == "Black-footed Albatross"
     assert match_classes(FOLDERS, shown, 3) == match_classes(shown, FOLDERS, 3) == [0, 1, 2]
     assert match_classes(FOLDERS[::-1], shown, 3) == [2, 1, 0]

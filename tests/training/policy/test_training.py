@@ -12,7 +12,7 @@ from torch import nn
 import tnet_core as tn
 from tests.support.models import TINY
 from tnet_core.errors import TNetError
-from training.data.augment import evaluation_view
+from training.data.augment import make_evaluation_view
 from training.data.sample import Sample
 from training.engine.metrics import METRICS_FILE
 from training.policy.targets import accuracies, all_scores
@@ -85,7 +85,7 @@ def prepared(data: Patches) -> tn.TNet:
     The thumbnail shows the patch too; the classifier is fitted to ignore what it says.
     """
     model = tn.build(CONFIG, seed=3)
-    pictures = torch.from_numpy(np.stack([evaluation_view(data[i].image, 128) for i in range(32)]))
+    pictures = torch.from_numpy(np.stack([make_evaluation_view(data[i].image, 128) for i in range(32)]))
     model.train()
     with torch.no_grad():
         for _ in range(6):

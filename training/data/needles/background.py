@@ -16,7 +16,7 @@ TURN = 1024  # angles are counted in parts of a full turn
 ONE = 1 << 16  # fixed-point one
 
 
-def between(generator: np.random.Generator, low: int, high: int) -> int:
+def draw_integer(generator: np.random.Generator, low: int, high: int) -> int:
     """A whole number in low…high, both included."""
     return int(generator.integers(low, high + 1))
 
@@ -38,27 +38,27 @@ def cosine(angle: int) -> int:
 _GRAIN_SIDE = 509  # prime, so that repeats never line up with anything
 
 
-def colour(hue: int, saturation: int, value: int) -> tuple[int, int, int]:
+def convert_hsv(hue: int, saturation: int, value: int) -> tuple[int, int, int]:
     """RGB 0…255 of a colour given in degrees and percent."""
     red, green, blue = colorsys.hsv_to_rgb(hue % 360 / 360, saturation / 100, value / 100)
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
-def background(generator: np.random.Generator, side: int, clutter: float) -> np.ndarray:
+def draw_background(generator: np.random.Generator, side: int, clutter: float) -> np.ndarray:
     """(side, side, 3) uint8 RGB; `clutter` scales the number of paths and specks and the relief."""
-    canvas: np.ndarray = cv2.applyColorMap(_relief(generator, side), _palette(generator, clutter))
-    shade = _relief(generator, side, octaves=((7, 150), (29, 105)))
+    canvas: np.ndarray = cv2.applyColorMap(_draw_relief(generator, side), _draw_palette(generator, clutter))
+    shade = _draw_relief(generator, side, octaves=((7, 150), (29, 105)))
     cv2.multiply(canvas, cv2.merge([shade] * 3), canvas, scale=1 / 128)  # a power of two: exact
-    _paths(generator, canvas, round(7 * clutter))
-    _specks(generator, canvas, round(60 * clutter))
+    _draw_paths(generator, canvas, round(7 * clutter))
+    _draw_specks(generator, canvas, round(60 * clutter))
     return canvas
 
 
-def grain(generator: np.random.Generator, canvas: np.ndarray, strength: int) -> None:
+def add_grain(generator: np.random.Generator, canvas: np.ndarray, strength: int) -> None:
     """Add noise of about `strength` grey levels to the finished canvas, in place."""
     side = canvas.shape[0]
-    tile = _grain_tile()
-    top, left = between(generator, 0, _GRAIN_SIDE - 1), between(generator, 0, _GRAIN_SIDE - 1)
+    tile = _make_grain()
+    top, left = draw_integer(generator, 0, _GRAIN_SIDE - 1), draw_integer(generator, 0, _GRAIN_SIDE - 1)
     rolled = np.roll(tile, (top, left), (0, 1))
     times = -(-side // _GRAIN_SIDE)
     noise = np.tile(rolled, (times, times))[:side, :side]
@@ -70,13 +70,13 @@ def grain(generator: np.random.Generator, canvas: np.ndarray, strength: int) -> 
 
 
 @lru_cache(maxsize=1)
-def _grain_tile() -> np.ndarray:
+def _make_grain() -> np.ndarray:
     """(side, side) uint8, bell-shaped around 128: the sum of four uniform draws."""
     draws = np.random.default_rng(509).integers(0, 65, (4, _GRAIN_SIDE, _GRAIN_SIDE))
     return draws.sum(0).clip(0, 255).astype(np.uint8)
 
 
-def _relief(
+def _draw_relief(
     generator: np.random.Generator, side: int, octaves: tuple[tuple[int, int], ...] = ((4, 130), (9, 80), (21, 45))
 ) -> np.ndarray:
     """(side, side) uint8: smooth random heights, one lattice per octave as (cells, height)."""
@@ -93,43 +93,45 @@ def _relief(
     return cv2.resize(total, (side, side), interpolation=cv2.INTER_LINEAR_EXACT)
 
 
-def _palette(generator: np.random.Generator, clutter: float) -> np.ndarray:
+def _draw_palette(generator: np.random.Generator, clutter: float) -> np.ndarray:
     """(256, 1, 3) uint8: heights to colours, through four colours of related hue, with contour lines."""
-    hue = between(generator, 0, 359)
+    hue = draw_integer(generator, 0, 359)
     reach = round(26 * min(clutter, 1.5))
     stops = [
-        colour(
-            hue + between(generator, -60, 60),
-            between(generator, 18, 48),
-            46 + (step * 2 - 3) * reach // 5 + between(generator, -5, 5),
+        convert_hsv(
+            hue + draw_integer(generator, -60, 60),
+            draw_integer(generator, 18, 48),
+            46 + (step * 2 - 3) * reach // 5 + draw_integer(generator, -5, 5),
         )
         for step in generator.permutation(4).tolist()
     ]
     row = np.array(stops, np.uint8).reshape(4, 1, 3)
     palette = cv2.resize(row, (1, 256), interpolation=cv2.INTER_LINEAR_EXACT)
-    every, first = between(generator, 14, 24), between(generator, 0, 13)
+    every, first = draw_integer(generator, 14, 24), draw_integer(generator, 0, 13)
     palette[first::every] = palette[first::every] // 4 * 3
     return palette
 
 
-def _paths(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
+def _draw_paths(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
     """Winding lines across the canvas, some of them dashed like a trail on a map."""
     side = canvas.shape[0]
     for _ in range(count):
-        steps = between(generator, 20, 50)
+        steps = draw_integer(generator, 20, 50)
         bends = np.cumsum(generator.integers(-12, 13, steps)) // 2
-        angles = (between(generator, 0, TURN - 1) + np.cumsum(bends)) % TURN
+        angles = (draw_integer(generator, 0, TURN - 1) + np.cumsum(bends)) % TURN
         moves = (
             np.stack([sine_table()[(angles + TURN // 4) % TURN], sine_table()[angles]], 1) * (side * 16 // 40) // ONE
         )
         line = (generator.integers(0, side * 16, (1, 2)) + np.cumsum(moves, 0)).astype(np.int32)
-        tone = colour(between(generator, 0, 359), between(generator, 10, 50), between(generator, 25, 80))
-        width = max(side * between(generator, 1, 5) // 896, 1)
-        pieces = [line] if between(generator, 0, 2) else [line[i : i + 2] for i in range(0, steps - 1, 2)]
+        tone = convert_hsv(
+            draw_integer(generator, 0, 359), draw_integer(generator, 10, 50), draw_integer(generator, 25, 80)
+        )
+        width = max(side * draw_integer(generator, 1, 5) // 896, 1)
+        pieces = [line] if draw_integer(generator, 0, 2) else [line[i : i + 2] for i in range(0, steps - 1, 2)]
         cv2.polylines(canvas, pieces, False, tone, width, cv2.LINE_AA, shift=4)
 
 
-def _specks(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
+def _draw_specks(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
     """Dots, ticks and small circles, well below the size of a glyph."""
     side = canvas.shape[0]
     low, high = (0, 0, 30, 30, 30, 2, 0, 0), (side * 16, side * 16, 235, 235, 235, 7, 2, TURN - 1)

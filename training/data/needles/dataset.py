@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tnet_core.errors import TNetError
-from training.data.needles.background import background, between, grain
-from training.data.needles.marks import Mark, Painter, draw_strokes, largest_pebble, reach_of, sample_marks
-from training.data.needles.mnist import digit_painter, read_mnist
-from training.data.needles.symbols import SYMBOL_NAMES, meaningless, symbol
+from training.data.needles.background import add_grain, draw_background, draw_integer
+from training.data.needles.marks import Mark, Painter, compute_largest_pebble, compute_reach, draw_strokes, sample_marks
+from training.data.needles.mnist import make_digit_painter, read_mnist
+from training.data.needles.symbols import SYMBOL_NAMES, draw_meaningless, get_symbol
 from training.data.sample import Sample
 from training.recipes.recipe import NeedlesSection
 
 SPLITS = ("train", "validation", "test")
 # What a stream is for: no two purposes share numbers.
 _LABELS, _CANVAS = 0, 1
-_TRIES = 64  # positions tried for a mark before the layout starts anew
+_MAX_TRIES = 64  # positions tried for a mark before the layout starts anew
 
 
 class NeedlesDataset:
@@ -32,17 +32,17 @@ class NeedlesDataset:
     name = "needles"
 
     def __init__(self, section: NeedlesSection, split: str, seed: int = 0, root: str = "") -> None:
-        _check(section)
+        _check_section(section)
         self.split = split
         size = section.train_size if split == "train" else section.validation_size
-        self._labels = balanced_labels(seed, split, size, section.classes)
+        self._labels = draw_labels(seed, split, size, section.classes)
         self._section, self._seed = section, seed
         self._kept: dict[int, Sample] = {}
         self._paint: Painter = paint_symbol
         self.class_names: tuple[str, ...] = SYMBOL_NAMES[: section.classes]
         if section.source == "mnist":
             # MNIST has two parts: what is measured on shows digits never trained on.
-            self._paint = digit_painter(*read_mnist(root, "train" if split == "train" else "test"))
+            self._paint = make_digit_painter(*read_mnist(root, "train" if split == "train" else "test"))
             self.class_names = tuple(str(digit) for digit in range(section.classes))
 
     @property
@@ -68,12 +68,12 @@ class NeedlesDataset:
 
     def draw(self, index: int, label: int) -> Canvas:
         """Canvas `index` as it would be if its class were `label`; all else stays."""
-        generator = canvas_stream(self._seed, self.split, index)
+        generator = make_generator(self._seed, self.split, index)
         extra = self._section.extra if self.split == "train" else 0
         return draw_canvas(self._section, generator, label, self._paint, extra)
 
 
-def _check(section: NeedlesSection) -> None:
+def _check_section(section: NeedlesSection) -> None:
     def refuse(key: str, why: str) -> None:
         raise TNetError(f"Recipe key 'data.needles.{key}' is {getattr(section, key)}, but {why}.")
 
@@ -105,7 +105,7 @@ class Canvas:
 
 
 def paint_symbol(canvas: np.ndarray, mark: Mark, label: int, _: int) -> None:
-    draw_strokes(canvas, mark, symbol(label))
+    draw_strokes(canvas, mark, get_symbol(label))
 
 
 def draw_canvas(
@@ -115,59 +115,59 @@ def draw_canvas(
 
     All random numbers come from `generator`, in an order that is the same for every label.
     """
-    image = background(generator, section.canvas, section.clutter)
-    count = section.needles + extra * between(generator, 0, 1)
+    image = draw_background(generator, section.canvas, section.clutter)
+    count = section.needles + extra * draw_integer(generator, 0, 1)
     pale = [True] * (count + section.decoys) + [False] * section.distractors
-    marks = place(sample_marks(generator, section.glyph, pale), section.canvas, generator)
+    marks = place_marks(sample_marks(generator, section.glyph, pale), section.canvas, generator)
     needles, others = marks[:count], marks[count:]
     for mark in others:
-        draw_strokes(image, mark, meaningless(generator))
+        draw_strokes(image, mark, draw_meaningless(generator))
     for mark in needles:
-        paint(image, mark, label, between(generator, 0, 2**31 - 1))
-    grain(generator, image, strength=between(generator, 6, 10))
+        paint(image, mark, label, draw_integer(generator, 0, 2**31 - 1))
+    add_grain(generator, image, strength=draw_integer(generator, 6, 10))
     return Canvas(image, tuple(needles))
 
 
-def place(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:
+def place_marks(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:
     """Give every mark a position, uniformly among those where it touches no other."""
     while True:  # `fits_on_canvas` makes a second round rare
         placed: list[Mark] = []
         for mark in marks:
-            tries = generator.integers(mark.reach, side - mark.reach, (_TRIES, 2), endpoint=True).tolist()
-            spot = next((xy for xy in tries if all(_apart(xy, mark, other) for other in placed)), None)
+            tries = generator.integers(mark.reach, side - mark.reach, (_MAX_TRIES, 2), endpoint=True).tolist()
+            spot = next((xy for xy in tries if all(_are_apart(xy, mark, other) for other in placed)), None)
             if spot is not None:
                 placed.append(replace(mark, x=spot[0], y=spot[1]))
         if len(placed) == len(marks):
             return placed
 
 
-def _apart(spot: Sequence[int], mark: Mark, other: Mark) -> bool:
+def _are_apart(spot: Sequence[int], mark: Mark, other: Mark) -> bool:
     """Whether a mark at (x, y) leaves a tenth of the pebbles' size between them."""
     distance = (spot[0] - other.x) ** 2 + (spot[1] - other.y) ** 2
     return 100 * distance >= (11 * (mark.pebble + other.pebble)) ** 2
 
 
 def fits_on_canvas(section: NeedlesSection) -> bool:
-    """Whether `place` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 35 %."""
+    """Whether `place_marks` ends soon: discs put down at random one by one jam at 55 % of an area; we stop at 35 %."""
     count = section.needles + section.extra + section.decoys + section.distractors
-    pebble = largest_pebble(section.glyph)
-    free = section.canvas - 2 * (reach_of(pebble) - pebble)  # where pebbles may lie
+    pebble = compute_largest_pebble(section.glyph)
+    free = section.canvas - 2 * (compute_reach(pebble) - pebble)  # where pebbles may lie
     return free > 2 * pebble and count * (1.1 * pebble) ** 2 * math.pi <= 0.35 * free**2
 
 
-def canvas_stream(seed: int, split: str, index: int) -> np.random.Generator:
+def make_generator(seed: int, split: str, index: int) -> np.random.Generator:
     """The numbers that canvas `index` of a split is drawn from."""
-    return np.random.default_rng([seed, _CANVAS, _code(split), index])
+    return np.random.default_rng([seed, _CANVAS, _number_split(split), index])
 
 
-def balanced_labels(seed: int, split: str, size: int, classes: int) -> np.ndarray:
+def draw_labels(seed: int, split: str, size: int, classes: int) -> np.ndarray:
     """(size,) int64. Every run of `classes` labels holds each class once, in random order."""
-    generator = np.random.default_rng([seed, _LABELS, _code(split)])
+    generator = np.random.default_rng([seed, _LABELS, _number_split(split)])
     rounds = -(-size // classes)
     return generator.permuted(np.tile(np.arange(classes), (rounds, 1)), axis=1).ravel()[:size]
 
 
-def _code(split: str) -> int:
+def _number_split(split: str) -> int:
     if split not in SPLITS:
         raise TNetError(f"The needles data set has no split '{split}'; it has {', '.join(SPLITS)}.")
     return SPLITS.index(split)

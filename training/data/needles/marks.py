@@ -9,7 +9,7 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from training.data.needles.background import ONE, TURN, colour, cosine, sine, sine_table
+from training.data.needles.background import ONE, TURN, convert_hsv, cosine, sine, sine_table
 from training.data.needles.symbols import Drawing
 
 PEBBLE = 145  # diameter of a pebble in percent of the glyph's side
@@ -41,7 +41,7 @@ class Mark:
     @property
     def reach(self) -> int:
         """Half the side of the square patch the mark is drawn in, shadow included."""
-        return reach_of(self.pebble)
+        return compute_reach(self.pebble)
 
     @property
     def box(self) -> tuple[int, int, int, int]:
@@ -53,16 +53,16 @@ class Mark:
 Painter = Callable[[np.ndarray, Mark, int, int], None]
 
 
-def reach_of(pebble: int) -> int:
+def compute_reach(pebble: int) -> int:
     return pebble + max(pebble // 4, 2)
 
 
-def largest_pebble(glyph: int) -> int:
+def compute_largest_pebble(glyph: int) -> int:
     """No pebble under a glyph of this mean side has a larger radius."""
-    return _radius(glyph * _LARGEST // 100)
+    return _compute_radius(glyph * _LARGEST // 100)
 
 
-def _radius(glyph: int) -> int:
+def _compute_radius(glyph: int) -> int:
     return max(glyph * PEBBLE // 200, 3)
 
 
@@ -80,7 +80,9 @@ def sample_marks(generator: np.random.Generator, glyph: int, pale: Sequence[bool
         c, s = cosine(angle), sine(angle)
         matrix = np.array([[c * across, c * shear - s * along], [s * across, s * shear + c * along]], np.int64) // 100
         tones = generator.integers(*(_PALE if is_pale else _DARK), endpoint=True).tolist()
-        marks.append(Mark(0, 0, side, _radius(side), matrix, rim, colour(*tones[:3]), colour(*tones[3:])))
+        marks.append(
+            Mark(0, 0, side, _compute_radius(side), matrix, rim, convert_hsv(*tones[:3]), convert_hsv(*tones[3:]))
+        )
     return marks
 
 
@@ -91,19 +93,19 @@ def draw_strokes(canvas: np.ndarray, mark: Mark, drawing: Drawing) -> None:
     half = mark.glyph * _FINE * 8  # half a side in 1/16 of a fine pixel
     lines = [((line @ mark.matrix.T) * half // (1000 * ONE) + size * 8).astype(np.int32) for line in drawing.lines]
     cv2.polylines(mask, lines, False, 255, max((drawing.width * half + 8_000) // 16_000, 1), cv2.LINE_AA, shift=4)
-    draw(canvas, mark, _averaged(mask))
+    draw_mark(canvas, mark, _average_down(mask))
 
 
-def draw(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
+def draw_mark(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
     """Paint the mark with ink coverage (2 * reach, 2 * reach) uint8, in place."""
     reach = mark.reach
     patch = canvas[mark.y - reach : mark.y + reach, mark.x - reach : mark.x + reach]
     size = 2 * reach * _FINE
     radii = mark.pebble * _FINE * 16 * mark.rim // 1000
-    outline = (radii[:, None] * _circle() // ONE + size * 8).astype(np.int32)
+    outline = (radii[:, None] * _make_circle() // ONE + size * 8).astype(np.int32)
     fine = np.zeros((size, size), np.uint8)
     cv2.fillPoly(fine, [outline], 255, cv2.LINE_AA, shift=4)
-    pebble = _within_box(_averaged(fine), mark)
+    pebble = _clip_to_box(_average_down(fine), mark)
     width = max(mark.pebble // 4, 1) | 1
     drop = max(mark.pebble // 9, 1)
     shadow = np.zeros_like(pebble)
@@ -112,13 +114,13 @@ def draw(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
 
 
 @lru_cache(maxsize=1)
-def _circle() -> np.ndarray:
+def _make_circle() -> np.ndarray:
     """(_RIM, 2) int64: cosine and sine of evenly spaced angles, fixed point."""
     angles = [TURN * i // _RIM for i in range(_RIM)]
     return np.array([(cosine(a), sine(a)) for a in angles], np.int64)
 
 
-def _within_box(coverage: np.ndarray, mark: Mark) -> np.ndarray:
+def _clip_to_box(coverage: np.ndarray, mark: Mark) -> np.ndarray:
     """Coverage (2 * reach, 2 * reach) without the faint fringe that antialiasing leaves beyond the mark's box."""
     edge = mark.reach - mark.pebble
     inside = np.zeros_like(coverage)
@@ -126,7 +128,7 @@ def _within_box(coverage: np.ndarray, mark: Mark) -> np.ndarray:
     return inside
 
 
-def _averaged(fine: np.ndarray) -> np.ndarray:
+def _average_down(fine: np.ndarray) -> np.ndarray:
     side = fine.shape[0] // _FINE
     return cv2.resize(fine, (side, side), interpolation=cv2.INTER_AREA)
 

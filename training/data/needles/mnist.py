@@ -14,14 +14,14 @@ import numpy as np
 
 from tnet_core.errors import TNetError
 from training.data.needles.background import ONE
-from training.data.needles.marks import Mark, Painter, draw
+from training.data.needles.marks import Mark, Painter, draw_mark
 from training.data.reading import is_file, is_folder
 
 _FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
     "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 }
-MAX_BYTES = 64 << 20  # unpacked; the largest file has 47 MB
+MAX_UNPACKED_BYTES = 64 << 20  # unpacked; the largest file has 47 MB
 
 
 def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, np.ndarray]:
@@ -60,12 +60,12 @@ def read_idx(path: Path) -> np.ndarray:
         raise TNetError(f"The MNIST file {path} is missing.")
     try:
         with gzip.open(path) as stream:
-            content = stream.read(MAX_BYTES + 1)  # a few bytes may unpack to more than fits into memory
+            content = stream.read(MAX_UNPACKED_BYTES + 1)  # a few bytes may unpack to more than fits into memory
     except (OSError, EOFError, zlib.error) as error:
         raise TNetError(f"{path} cannot be read as a gzip file ({error}); fetch it again.") from None
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_UNPACKED_BYTES:
         raise TNetError(
-            f"{path} unpacks to more than {MAX_BYTES >> 20} MB, which no file of MNIST does; fetch it again."
+            f"{path} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB, which no file of MNIST does; fetch it again."
         )
     if len(content) < 4 or content[:3] != b"\0\0\x08" or not 1 <= content[3] <= 3:
         raise TNetError(f"{path} is no idx file of bytes as MNIST uses them; fetch it again.")
@@ -76,18 +76,18 @@ def read_idx(path: Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def digit_painter(images: np.ndarray, labels: np.ndarray) -> Painter:
+def make_digit_painter(images: np.ndarray, labels: np.ndarray) -> Painter:
     """Paints digits of a class, picked from images (N, 28, 28) uint8 with labels (N,)."""
     members = {int(digit): np.flatnonzero(labels == digit) for digit in np.unique(labels)}
 
     def paint(canvas: np.ndarray, mark: Mark, label: int, pick: int) -> None:
         chosen = members[label]
-        draw(canvas, mark, _coverage(images[chosen[pick % len(chosen)]], mark))
+        draw_mark(canvas, mark, _warp_digit(images[chosen[pick % len(chosen)]], mark))
 
     return paint
 
 
-def _coverage(digit: np.ndarray, mark: Mark) -> np.ndarray:
+def _warp_digit(digit: np.ndarray, mark: Mark) -> np.ndarray:
     """The digit (28, 28) turned, scaled and sheared as the mark says: (2 * reach, 2 * reach) uint8."""
     size = 2 * mark.reach
     # MNIST digits fill 20 of 28 pixels; a glyph's side is that of the digit itself.

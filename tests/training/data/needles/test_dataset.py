@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from tnet_core.errors import TNetError
 from training.data.needles import SYMBOL_NAMES, NeedlesDataset
 from training.data.needles.marks import draw_strokes, sample_marks
-from training.data.needles.symbols import symbol
+from training.data.needles.symbols import get_symbol
 from training.recipes.recipe import NeedlesSection
 
 SMALL = NeedlesSection(canvas=256, glyph=18, classes=6, needles=3, decoys=1, distractors=3, train_size=60)
@@ -153,8 +153,8 @@ def test_all_symbols_leave_about_the_same_amount_of_ink() -> None:
     for index in range(len(SYMBOL_NAMES)):
         canvas = np.full((160, 160, 3), 255, np.uint8)
         blank = canvas.copy()
-        draw_strokes(canvas, mark, symbol(index))
-        draw_strokes(blank, mark, replace(symbol(index), lines=symbol(index).lines[:0]))
+        draw_strokes(canvas, mark, get_symbol(index))
+        draw_strokes(blank, mark, replace(get_symbol(index), lines=get_symbol(index).lines[:0]))
         inked.append(float((blank.astype(int) - canvas).sum()))
     assert max(inked) < 1.5 * min(inked)
 
@@ -165,7 +165,7 @@ def test_symbols_differ_from_one_another_at_the_size_of_a_close_look() -> None:
     drawn = []
     for index in range(len(SYMBOL_NAMES)):
         canvas = np.zeros((80, 80, 3), np.uint8)
-        draw_strokes(canvas, mark, symbol(index))
+        draw_strokes(canvas, mark, get_symbol(index))
         drawn.append(cv2.resize(canvas[20:60, 20:60], (20, 20), interpolation=cv2.INTER_AREA).astype(float).mean(2))
     for a in range(len(drawn)):
         for b in range(a):
