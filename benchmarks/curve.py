@@ -13,7 +13,7 @@ from benchmarks.machine import ROOT
 from benchmarks.rounds import Run, in_turn, middle, ratio
 from training.data.sample import Sample
 from training.evaluation.evaluate import collect
-from training.evaluation.plan import Options, plan
+from training.evaluation.plan import Options, make_plan
 
 MOST = 5
 _NO_BOX = np.zeros((0, 4), np.float32)
@@ -45,7 +45,7 @@ def curve(rounds: int, repeats: int = 1) -> dict[str, Any]:
 
     def evaluation(most: int) -> Any:
         options = Options(budget=most, policies=("learned",), equivariance=False, timing=False, workers=0)
-        return collect(model, dataset, plan(model.config, options), options).results
+        return collect(model, dataset, make_plan(model.config, options), options).results
 
     ways: dict[str, Run] = {
         "one": lambda: evaluation(MOST),

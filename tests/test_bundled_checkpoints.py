@@ -13,7 +13,7 @@ from tnet_core.checkpoints import card_of
 from tnet_core.checkpoints.__main__ import main as checkpoints
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tools.checkpoint_table import BEGIN, END, ROOT, inserted, render
-from training.bundle import PLAIN_GIT
+from training.bundle import MAX_PLAIN_GIT_BYTES
 from viz.examples.picture_list import EXAMPLES_FOLDER, list_pictures_of_kind
 from viz.explore.gallery import find_picture_kind
 
@@ -41,7 +41,7 @@ def test_a_folder_is_complete_and_small_enough_for_a_space(folder: Path) -> None
         "README.md", "config.json", "evaluation.json", "model.safetensors",
     }  # fmt: skip
     size = (folder / "model.safetensors").stat().st_size
-    assert size < PLAIN_GIT or f"`{folder.name}` has more than 10 MB" in README
+    assert size < MAX_PLAIN_GIT_BYTES or f"`{folder.name}` has more than 10 MB" in README
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.count("\n# ") == 1 and "##" in card
     if "cub" in folder.name:

@@ -23,30 +23,30 @@ from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
-from training.adapt.photographs import FullImageLabels, open_photographs, sharpened, stream
+from training.adapt.photographs import FullImageLabels, open_photographs, sharpen, stream_targets
 from training.adapt.pretrained import AdaptOptions, Classes
 from training.data.sample import ImageDataset
-from training.evaluation.bootstrap import interval, resampled_means
+from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.evaluate import evaluate
-from training.evaluation.features import Looks, Ranker, learned, project, subset_logits
-from training.evaluation.output import Bar, check_place, result_path, write_evaluation
+from training.evaluation.features import Looks, Ranker, classify_subsets, project_features, rank_as_learned
+from training.evaluation.output import Bar, check_writable, choose_result_path, write_evaluation
 from training.evaluation.plan import Options, Tree
-from training.evaluation.policies import Oracle, centre, fixed, random
-from training.evaluation.report import COMPARED, rounded
-from training.evaluation.table import table
-from training.policy.bank import FeatureBank, check_two_levels, classes_in, make_bank
-from training.policy.targets import worth
+from training.evaluation.policies import Oracle, make_centre_ranker, make_fixed_ranker, make_random_ranker
+from training.evaluation.report import COMPARED, round_values
+from training.evaluation.table import format_evaluation
+from training.policy.bank import FeatureBank, check_two_levels, make_bank, pick_classes
+from training.policy.targets import compute_worth
 
-_AT_ONCE = 8
+_IMAGES_AT_ONCE = 8
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options, command = _parser().parse_args(given), ["python", "-m", "training.agreement", *given]
+    options, command = _make_parser().parse_args(given), ["python", "-m", "training.agreement", *given]
     return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.agreement",
         description="Measure how often a few looks agree with what the same backbone says about the whole image, "
@@ -66,17 +66,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace, command: list[str]) -> int:
-    path = result_path(given.checkpoint, given.out)
-    check_place(path)
+    path = choose_result_path(given.checkpoint, given.out)
+    check_writable(path)
     model = tn.load(given.checkpoint)
     options = AdaptOptions(
         backbone=model.config.backbone, images=tuple(Path(folder) for folder in given.images), holdout=given.holdout,
         measure=tuple(given.measure), seed=given.seed, workers=given.workers,
     )  # fmt: skip
     photographs = open_photographs(options, Classes(model.class_names), model.config.num_classes)
-    whole = told_target(model, given.full_resolution)
-    content = measure(model, photographs.held_out, whole, seed=given.seed, workers=given.workers, command=command)
-    print(table(content))
+    whole = read_target(model, given.full_resolution)
+    content = measure_agreement(
+        model, photographs.held_out, whole, seed=given.seed, workers=given.workers, command=command
+    )
+    print(format_evaluation(content))
     write_evaluation(content, path)
     print(f"Written to '{path}'.", file=sys.stderr)
     return 0
@@ -90,7 +92,7 @@ class WholeImage:
     temperature: float  # of its prediction as a distribution over classes
 
 
-def told_target(model: TNet, side: int | None = None) -> WholeImage:
+def read_target(model: TNet, side: int | None = None) -> WholeImage:
     """That of the checkpoint's training, from its provenance; `side` replaces the resolution."""
     told = card_of(model).provenance
     resolution, temperature = side or told.get("full_resolution"), told.get("temperature", 1.0)
@@ -102,7 +104,7 @@ def told_target(model: TNet, side: int | None = None) -> WholeImage:
     return WholeImage(resolution, float(temperature))
 
 
-def measure(
+def measure_agreement(
     model: TNet,
     dataset: ImageDataset,
     whole: WholeImage,
@@ -119,18 +121,20 @@ def measure(
     """
     check_two_levels(model)
     model = tn.optimised(model)
-    targets = [batch for _, batch in stream(model, dataset, whole.side, _AT_ONCE, workers)]
-    labels = classes_in(torch.cat(targets)).tolist()
+    targets = [batch for _, batch in stream_targets(model, dataset, whole.side, _IMAGES_AT_ONCE, workers)]
+    labels = pick_classes(torch.cat(targets)).tolist()
     options = Options(seed=seed, workers=workers)
     with Bar(shown=not quiet) as bar:
         content = evaluate(model, FullImageLabels(dataset, labels, whole.side), options, bar.update, command=command)
     if bank is None:
-        bank = make_bank(model, stream(model, dataset, whole.side, _AT_ONCE, workers), len(dataset), quiet=quiet)
-    sharp = bank.relabelled(sharpened(torch.cat(targets).numpy(), whole.temperature))
+        bank = make_bank(
+            model, stream_targets(model, dataset, whole.side, _IMAGES_AT_ONCE, workers), len(dataset), quiet=quiet
+        )
+    sharp = bank.with_labels(sharpen(torch.cat(targets).numpy(), whole.temperature))
     content["agreement"] = {
         "full_resolution": whole.side,
         "temperature": whole.temperature,
-        **likelihoods(model, sharp, options),
+        **measure_likelihoods(model, sharp, options),
     }
     return content
 
@@ -140,16 +144,16 @@ ABOUT = (
     "p_full is the backbone's distribution over classes at the temperature given here. 'best' is what p_full itself "
     "would get. Intervals are those of a paired bootstrap over images."
 )
-_CHUNK = 64  # images at once
+_CHUNK_ROWS = 64  # images at once
 
 
-def likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, Any]:
+def measure_likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, Any]:
     """For evaluation.json: every policy at 0 … 10 looks and the paired differences between policies."""
     most = min(10, model.config.cells)
-    found = per_image(model, bank, [(k,) for k in range(most + 1)], options)
+    found = score_images(model, bank, [(k,) for k in range(most + 1)], options)
     names = list(found)
     table = np.concatenate([found[name] for name in names], axis=1)
-    samples = np.split(resampled_means(table, options.resamples, options.seed), len(names), axis=1)
+    samples = np.split(resample_means(table, options.resamples, options.seed), len(names), axis=1)
     means = {name: values.mean(0, dtype=np.float64) for name, values in found.items()}
     resampled = dict(zip(names, samples, strict=True))
     target = torch.from_numpy(np.array(bank.labels, np.float64))
@@ -158,8 +162,8 @@ def likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, A
         "best": round(float(-torch.special.entr(target).sum(1).mean()), 6),
         "policies": {
             name: {
-                "log_likelihood": rounded(means[name]),
-                "interval": rounded(interval(resampled[name], options.confidence)),
+                "log_likelihood": round_values(means[name]),
+                "interval": round_values(compute_interval(resampled[name], options.confidence)),
             }
             for name in names
         },
@@ -167,39 +171,42 @@ def likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, A
     }
     for first, second in COMPARED:
         content["comparisons"][f"{first}-{second}"] = {
-            "difference": rounded(means[first] - means[second]),
-            "interval": rounded(interval(resampled[first] - resampled[second], options.confidence)),
+            "difference": round_values(means[first] - means[second]),
+            "interval": round_values(compute_interval(resampled[first] - resampled[second], options.confidence)),
         }
     return content
 
 
 @torch.inference_mode()
-def per_image(
+def score_images(
     model: TNet, bank: FeatureBank, budgets: list[tuple[int, ...]], options: Options
 ) -> dict[str, np.ndarray]:
     """Log-likelihood of each image's target at each budget, by policy: (images, S) each."""
     n = model.config.grid
-    mean = _mean_probabilities(model, bank)
+    mean = _average_probabilities(model, bank)
     rankers: dict[str, list[Ranker]] = {
-        "learned": [learned],
-        "random": [random(options.seed, draw) for draw in range(options.draws)],
-        "centre": [centre(n)],
-        "mean": [fixed([mean])],
+        "learned": [rank_as_learned],
+        "random": [make_random_ranker(options.seed, draw) for draw in range(options.draws)],
+        "centre": [make_centre_ranker(n)],
+        "mean": [make_fixed_ranker([mean])],
     }
     parts: dict[str, list[np.ndarray]] = {name: [] for name in (*rankers, "oracle")}
-    for start in range(0, len(bank), _CHUNK):
-        rows = slice(start, start + _CHUNK)
+    for start in range(0, len(bank), _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
         labels = bank.rows(rows, model.device).labels
-        looks = looks_of(model, bank, rows)
-        masks = {name: [looks.tree.masks(looks.ranks(r), budgets) for r in some] for name, some in rankers.items()}
-        masks["oracle"] = [Oracle(model, looks, classes_in(labels)).masks(budgets)]
+        looks = make_looks(model, bank, rows)
+        masks = {name: [looks.tree.make_masks(looks.rank(r), budgets) for r in some] for name, some in rankers.items()}
+        masks["oracle"] = [Oracle(model, looks, pick_classes(labels)).make_masks(budgets)]
         for name, draws in masks.items():
-            values = [worth(subset_logits(model, looks.features, looks.projections, mask), labels) for mask in draws]
+            values = [
+                compute_worth(classify_subsets(model, looks.features, looks.projections, mask), labels)
+                for mask in draws
+            ]
             parts[name].append(torch.stack(values).mean(0).cpu().numpy())
     return {name: np.concatenate(some) for name, some in parts.items()}
 
 
-def looks_of(model: TNet, bank: FeatureBank, rows: slice) -> Looks:
+def make_looks(model: TNet, bank: FeatureBank, rows: slice) -> Looks:
     """Rows of a bank as the looks that an evaluation takes."""
     assert model.location is not None
     looked = bank.rows(rows, model.device)
@@ -209,18 +216,18 @@ def looks_of(model: TNet, bank: FeatureBank, rows: slice) -> Looks:
         tree=Tree((cells,)),
         images=list(range(rows.start, rows.start + batch)),
         features=looked.features,
-        projections=project(model, looked.features),
+        projections=project_features(model, looked.features),
         logits=[logits.unsqueeze(1)],
         cells=[torch.arange(cells, device=model.device).expand(batch, 1, cells)],
         boxes=[[] for _ in range(batch)],
     )
 
 
-def _mean_probabilities(model: TNet, bank: FeatureBank) -> np.ndarray:
+def _average_probabilities(model: TNet, bank: FeatureBank) -> np.ndarray:
     """The location module's own, over the bank's images: (n * n,)."""
     total = np.zeros(model.config.cells)
-    for start in range(0, len(bank), _CHUNK):
-        logits = looks_of(model, bank, slice(start, start + _CHUNK)).logits[0]
+    for start in range(0, len(bank), _CHUNK_ROWS):
+        logits = make_looks(model, bank, slice(start, start + _CHUNK_ROWS)).logits[0]
         total += logits.double().softmax(2).sum((0, 1)).cpu().numpy()
     return total / len(bank)
 

@@ -21,15 +21,15 @@ from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from training.publishing.model_card import read_card, write_card
 
-PLAIN_GIT = 10_000_000  # bytes: a Space takes larger files through Git LFS only
+MAX_PLAIN_GIT_BYTES = 10_000_000  # bytes: a Space takes larger files through Git LFS only
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     return finished(lambda: _run(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.bundle",
         description="Copy a checkpoint in half precision into FOLDER, to be shipped with the project; or, with one "
@@ -45,34 +45,36 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> None:
     if options.folder is not None:
-        copy_half(options.checkpoint, Path(options.folder))
+        copy_in_half_precision(options.checkpoint, Path(options.folder))
     folder = Path(options.folder or options.checkpoint)
     card = read_card(folder)
     title = options.title or folder.resolve().name
-    write_card(folder, card, title, _notes(options.notes))
+    write_card(folder, card, title, _read_notes(options.notes))
     size = (folder / TENSOR_FILE).stat().st_size
-    if size > PLAIN_GIT:
+    if size > MAX_PLAIN_GIT_BYTES:
         print(f"Note: {TENSOR_FILE} has {size / 1e6:.1f} MB; a Space needs Git LFS for it.", file=sys.stderr)
     if card.evaluation is None:
         print(f"Not measured yet: run 'python -m training.evaluate {folder} DATA', then this again.", file=sys.stderr)
     given = {"id": as_id(folder.resolve().name), "title": title, "description": options.description}
-    print(draft(card, {"folder": _beside(folder)}, digests_of(folder), Path("checkpoints.yaml"), given), end="")
+    print(
+        draft(card, {"folder": _name_in_registry(folder)}, digests_of(folder), Path("checkpoints.yaml"), given), end=""
+    )
 
 
-def _beside(folder: Path) -> str:
+def _name_in_registry(folder: Path) -> str:
     """The folder as a registry in the current folder names it, or one beside it if it lies elsewhere."""
     whole, here = folder.resolve(), Path.cwd().resolve()
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.name
 
 
-def copy_half(checkpoint: str, folder: Path) -> None:
+def copy_in_half_precision(checkpoint: str, folder: Path) -> None:
     """The same model with its weights rounded to half precision; computation stays float32."""
     model = tn.load(checkpoint, device="cpu")
     card = card_of(model)
     tn.save(model, folder, provenance=dict(card.provenance), half=True)
 
 
-def _notes(path: str | None) -> str:
+def _read_notes(path: str | None) -> str:
     if path is None:
         return ""
     try:

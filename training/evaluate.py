@@ -22,23 +22,23 @@ from training.data.dataset import describe_folders
 from training.data.reading import is_folder, list_sub_folders
 from training.data.sample import ImageDataset, Sample
 from training.evaluation.classes import fit_to
-from training.evaluation.compare import Beside, beside
+from training.evaluation.compare import PaperReference, find_paper_reference
 from training.evaluation.evaluate import evaluate
-from training.evaluation.output import Bar, check_place, compact, result_path, write_evaluation
+from training.evaluation.output import Bar, check_writable, choose_result_path, to_compact_text, write_evaluation
 from training.evaluation.plan import POLICIES, Options
-from training.evaluation.table import table
-from training.recipes.reading import read_recipe, recipe_names
+from training.evaluation.table import format_evaluation
+from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    options = _make_parser().parse_args(given)
     command = ["python", "-m", "training.evaluate", *given]
     return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate",
         description="Measure a checkpoint on labelled images: every budget with and without context, other policies "
@@ -52,8 +52,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--split", help="sub-folder of DATA, or split of the recipe; recorded as the name of the split")
     add("--split-name", help="what to record as the split of a folder (default: the name of the folder)")
     add("--boxes", metavar="CSV", help="boxes of the objects: file,x,y,w,h,width,height")
-    add("--budget", type=_budget, help="most looks per grid: 10, or 4,2 for three levels (default: 10)")
-    add("--policies", type=_names, default=POLICIES, help=f"comma-separated, of {', '.join(POLICIES)} (default: all)")
+    add("--budget", type=_parse_budget, help="most looks per grid: 10, or 4,2 for three levels (default: 10)")
+    add(
+        "--policies",
+        type=_parse_names,
+        default=POLICIES,
+        help=f"comma-separated, of {', '.join(POLICIES)} (default: all)",
+    )
     add("--match", choices=("name", "order"), default="name", help="how classes are found in the checkpoint")
     add("--limit", type=int, help="at most this many images, evenly spread over the split")
     add("--skip-unreadable", action="store_true", help="leave unreadable images out and count them")
@@ -71,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _budget(text: str) -> int | tuple[int, ...]:
+def _parse_budget(text: str) -> int | tuple[int, ...]:
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -79,7 +84,7 @@ def _budget(text: str) -> int | tuple[int, ...]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -97,9 +102,9 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     try:
         first = accelerator is None or accelerator.is_main_process
         device = given.device if accelerator is None else accelerator.device
-        path = result_path(given.checkpoint, given.out)
-        check_place(path)
-        model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _nothing)
+        path = choose_result_path(given.checkpoint, given.out)
+        check_writable(path)
+        model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _ignore)
         model = tn.optimised(model)
         data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
         dataset = fit_to(model, data.dataset, given.match)
@@ -107,7 +112,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
         if first:
             content["dataset"]["split"] = data.split
-            paper = beside(model, data.recipe)
+            paper = find_paper_reference(model, data.recipe)
             if paper.selector:
                 content |= {"paper": paper.selector, "paper_same_model": not paper.nearest}
             _show(content, paper, given.format)  # first: a full disk must not cost the result
@@ -121,27 +126,27 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     return 0
 
 
-def _show(content: dict[str, Any], paper: Beside, style: str) -> None:
+def _show(content: dict[str, Any], paper: PaperReference, style: str) -> None:
     try:
-        print(compact(content) if style == "json" else _table(content, paper), flush=True)
+        print(to_compact_text(content) if style == "json" else _make_table(content, paper), flush=True)
     except OSError as error:  # a closed pipe, or output redirected to a full disk: the file is still to be written
         _say(f"The result cannot be shown ({reason(error)}).")
 
 
-def _table(content: dict[str, Any], paper: Beside) -> str:
+def _make_table(content: dict[str, Any], paper: PaperReference) -> str:
     try:
         rows = paper_rows(paper.selector) if paper.selector else {}
     except TNetError as error:
         _say(str(error))
         rows = {}
-    return table(content, rows, attention_rows(paper.selector), paper)
+    return format_evaluation(content, rows, attention_rows(paper.selector), paper)
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _nothing(_: str) -> None:
+def _ignore(_: str) -> None:
     return
 
 
@@ -149,7 +154,7 @@ _RECIPE_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
-class Data:
+class OpenedData:
     dataset: ImageDataset
     split: str  # as it is to be recorded
     recipe: Recipe | None
@@ -157,7 +162,7 @@ class Data:
 
 def open_data(
     data: str | None, recipe: str | None, split: str | None, boxes: str | None, split_name: str | None = None
-) -> Data:
+) -> OpenedData:
     """A folder of class folders, or the validation split of a recipe.
 
     `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
@@ -171,19 +176,19 @@ def open_data(
             raise TNetError("A recipe names its own boxes; give --boxes only with a folder of class folders.")
         if split_name is not None:
             raise TNetError("A recipe names its own splits; give --split-name only with a folder of class folders.")
-        return _from_recipe(recipe, data, split)
+        return _open_recipe(recipe, data, split)
     if data is None:
         raise TNetError("Give a folder of class folders or a recipe to measure on.")
     folder = Path(data).expanduser()
     name = folder.resolve().name
     if split is not None:
-        folder = _sub_folder(folder, split)
+        folder = _find_sub_folder(folder, split)
     opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
     recorded = split_name or split or folder.resolve().name or opened.split
-    return Data(_Named(opened, name or opened.name, recorded), recorded, None)
+    return OpenedData(_NamedDataset(opened, name or opened.name, recorded), recorded, None)
 
 
-def _sub_folder(folder: Path, split: str) -> Path:
+def _find_sub_folder(folder: Path, split: str) -> Path:
     if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
     if split not in list_sub_folders(folder):
@@ -197,10 +202,10 @@ def _sub_folder(folder: Path, split: str) -> Path:
 def _is_recipe(data: str) -> bool:
     if is_folder(Path(data).expanduser()):
         return False
-    return data.endswith(_RECIPE_SUFFIXES) or data in recipe_names()
+    return data.endswith(_RECIPE_SUFFIXES) or data in list_recipes()
 
 
-def _from_recipe(spec: str, root: str | None, split: str | None) -> Data:
+def _open_recipe(spec: str, root: str | None, split: str | None) -> OpenedData:
     changes = [] if root is None else [f"data.root={Path(root).expanduser()}"]
     recipe = read_recipe(spec, changes)
     which = "train" if split in ("train", recipe.data.train) else "validation"
@@ -211,10 +216,10 @@ def _from_recipe(spec: str, root: str | None, split: str | None) -> Data:
             )
         recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
     opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
-    return Data(opened, split or opened.split, recipe)
+    return OpenedData(opened, split or opened.split, recipe)
 
 
-class _Named:
+class _NamedDataset:
     """A data set under the name it is to be reported by."""
 
     def __init__(self, dataset: ImageDataset, name: str, split: str) -> None:

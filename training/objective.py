@@ -53,7 +53,7 @@ class Terms:
         return self.joint + self.per_feature + reinforce_terms + self.l2 + self.contrastive
 
 
-def learning_rule(
+def compute_terms(
     out: TrainOutput,
     labels: Tensor,
     baseline: float | Tensor,
@@ -74,10 +74,10 @@ def learning_rule(
         raise TNetError(f"Labels of shape {tuple(labels.shape)} do not fit a batch of {batch} images: give one each.")
     images = batch / loss.samples  # b
     cap = len(out.feature_logits) if loss.per_feature_levels is None else loss.per_feature_levels  # T
-    feature_logits = _by_image(out.feature_logits[:cap], batch)  # (B, Q, classes)
-    log_probs = _by_image(out.log_probs[: cap - 1] or [out.logits.new_zeros(0)], batch)  # (B, Q - 1)
-    joint_rewards = rewards(_wide(out.logits), labels)  # (B,)
-    look_rewards = rewards(feature_logits[:, 1:], labels)  # (B, Q - 1)
+    feature_logits = _group_by_image(out.feature_logits[:cap], batch)  # (B, Q, classes)
+    log_probs = _group_by_image(out.log_probs[: cap - 1] or [out.logits.new_zeros(0)], batch)  # (B, Q - 1)
+    joint_rewards = compute_rewards(_widen(out.logits), labels)  # (B,)
+    look_rewards = compute_rewards(feature_logits[:, 1:], labels)  # (B, Q - 1)
     before = torch.as_tensor(baseline).detach().to(joint_rewards)
 
     share = loss.lambda_c if out.log_probs else 1.0
@@ -86,21 +86,21 @@ def learning_rule(
     smoothing = loss.label_smoothing
     zero = before.new_zeros(())
     return Terms(
-        joint=share * cross_entropy(_wide(out.logits), wanted, images, smoothing),
-        joint_reinforce=joint_policy * reinforce(_wide(out.sequence_log_prob), joint_rewards, before, images),
+        joint=share * cross_entropy(_widen(out.logits), wanted, images, smoothing),
+        joint_reinforce=joint_policy * reinforce(_widen(out.sequence_log_prob), joint_rewards, before, images),
         per_feature=(1 - share) * per_feature_cross_entropy(feature_logits, wanted, images, smoothing),
         per_feature_reinforce=look_policy * per_feature_reinforce(log_probs, look_rewards, before, images),
         l2=loss.l2 * sum_of_squares(parameters) if loss.l2 else zero,
         contrastive=loss.contrastive * contrast(out.representation, labels, loss.margin) if loss.contrastive else zero,
         reward=joint_rewards.mean(),
-        next_baseline=moved_baseline(before, joint_rewards, look_rewards, loss),
+        next_baseline=update_baseline(before, joint_rewards, look_rewards, loss),
     )
 
 
-def rewards(logits: Tensor, labels: Tensor) -> Tensor:
+def compute_rewards(logits: Tensor, labels: Tensor) -> Tensor:
     """R: 1 where the likeliest class is the label, else 0. (B, …, classes), (B,) -> (B, …)."""
     likeliest = logits.detach().argmax(-1)
-    return (likeliest == _like(labels, likeliest)).to(logits.dtype)
+    return (likeliest == _expand_labels(labels, likeliest)).to(logits.dtype)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
@@ -135,7 +135,7 @@ def contrast(vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
     cosine of `margin`.
     """
     with torch.autocast(vectors.device.type, enabled=False):  # or the product would fall back to half precision
-        unit = F.normalize(_wide(vectors) + 1e-10, dim=1, eps=1e-6)
+        unit = F.normalize(_widen(vectors) + 1e-10, dim=1, eps=1e-6)
         cosine = unit @ unit.T  # (B, B)
         same = labels[:, None] == labels[None, :]
         return torch.where(same, 1 - cosine, (cosine - margin).clamp_min(0)).mean()
@@ -145,10 +145,10 @@ def sum_of_squares(parameters: Sequence[Tensor]) -> Tensor:
     """L2: the full sum, not half of it."""
     if not parameters:
         raise TNetError("The recipe asks for L2, but no parameters to apply it to were given.")
-    return torch.stack([_wide(p).square().sum() for p in parameters]).sum()
+    return torch.stack([_widen(p).square().sum() for p in parameters]).sum()
 
 
-def moved_baseline(before: Tensor, joint: Tensor, looks: Tensor, loss: LossSection) -> Tensor:
+def update_baseline(before: Tensor, joint: Tensor, looks: Tensor, loss: LossSection) -> Tensor:
     """Equation 2 with the official mix of rewards: joint (B,), looks (B, Q - 1); no looks: the joint one alone."""
     mixed = joint.mean()
     if looks.shape[1]:
@@ -156,7 +156,7 @@ def moved_baseline(before: Tensor, joint: Tensor, looks: Tensor, loss: LossSecti
     return loss.baseline_decay * before + (1 - loss.baseline_decay) * mixed
 
 
-def l2_parameters(model: TNet, which: Literal["new", "all"]) -> list[nn.Parameter]:
+def select_l2_parameters(model: TNet, which: Literal["new", "all"]) -> list[nn.Parameter]:
     """What L2 runs over: trainable parameters outside batch norms, of the whole model or of all but its backbone."""
     found: dict[nn.Parameter, None] = {}  # a set that keeps the order
     for name, module in model.named_modules():
@@ -166,28 +166,28 @@ def l2_parameters(model: TNet, which: Literal["new", "all"]) -> list[nn.Paramete
     return list(found)
 
 
-def _wide(values: Tensor) -> Tensor:
+def _widen(values: Tensor) -> Tensor:
     """Half precision becomes float32; double precision stays."""
     return values if values.dtype == torch.float64 else values.float()
 
 
-def _by_image(levels: Sequence[Tensor], batch: int) -> Tensor:
+def _group_by_image(levels: Sequence[Tensor], batch: int) -> Tensor:
     """Levels of image-major rows (B * n_l, …) side by side: (B, sum of n_l, …)."""
-    return torch.cat([_wide(level).unflatten(0, (batch, level.shape[0] // batch)) for level in levels], dim=1)
+    return torch.cat([_widen(level).unflatten(0, (batch, level.shape[0] // batch)) for level in levels], dim=1)
 
 
-def _like(labels: Tensor, looks: Tensor) -> Tensor:
+def _expand_labels(labels: Tensor, looks: Tensor) -> Tensor:
     """The label of every vector: (B,), (B, …) -> (B, …)."""
     return labels.view(-1, *[1] * (looks.ndim - 1)).expand_as(looks)
 
 
-def selector(policy: PolicySection, config: TNetConfig) -> Select:
+def make_selector(policy: PolicySection, config: TNetConfig) -> Select:
     """The choice that a recipe asks for."""
     if policy.select == "gumbel":
         return lambda probabilities, k: gumbel_top_k(probabilities, k, policy.temperature)
     if policy.select == "spread":
-        overlap = cell_overlap(config.input_size, config.grid, config.cell_fraction)
-        return lambda probabilities, k: spread(probabilities, k, overlap, policy.discount)
+        overlap = compute_overlap(config.input_size, config.grid, config.cell_fraction)
+        return lambda probabilities, k: select_spread(probabilities, k, overlap, policy.discount)
     return top_k
 
 
@@ -205,7 +205,7 @@ def gumbel_top_k(
     return top_k(scores - noise.clamp_min(smallest).log(), k)
 
 
-def spread(probabilities: Tensor, k: int, overlap: Tensor, discount: float) -> Tensor:
+def select_spread(probabilities: Tensor, k: int, overlap: Tensor, discount: float) -> Tensor:
     """Greedy choice of cells that do not show the same pixels twice.
 
     A cell's probability is multiplied by 1 - discount * share, where share is the part of it that
@@ -224,7 +224,7 @@ def spread(probabilities: Tensor, k: int, overlap: Tensor, discount: float) -> T
     return torch.cat(chosen, 1).sort(1).values
 
 
-def cell_overlap(side: int, n: int, fraction: float) -> Tensor:
+def compute_overlap(side: int, n: int, fraction: float) -> Tensor:
     """Part of each cell's area that each other cell covers: (n * n, n * n), ones on the diagonal."""
     axis = official_axis(side, n, fraction)
     starts = torch.tensor(axis.starts, dtype=torch.float32)

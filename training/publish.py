@@ -13,17 +13,17 @@ from tnet_core.checkpoints.drafting import as_id, digests_of, draft
 from tnet_core.checkpoints.hub_id import HubId, check_repo
 from tnet_core.command import finished
 from training.publishing.model_card import Details, read_card
-from training.publishing.upload import make_empty_folder, prepare, upload
+from training.publishing.upload import make_empty_folder, prepare_files, upload_files
 
 _DETAILS = ("licence", "data_licence", "dataset", "base_model", "citation")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     return finished(lambda: _run(options), "Interrupted; nothing is published before the last step.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.publish",
         description="Publish a checkpoint folder on the Hub: weights, configuration, evaluation, a model card and a "
@@ -51,20 +51,20 @@ def _run(options: argparse.Namespace) -> None:
     hub_id = HubId(check_repo(options.repo))
     card = read_card(Path(options.folder))
     title = options.title or options.repo.partition("/")[2]
-    details = Details.of(card, title, **{name: getattr(options, name) for name in _DETAILS})
+    details = Details.from_card(card, title, **{name: getattr(options, name) for name in _DETAILS})
     if not details.licence:
         print("Note: no licence is stated, so the card says 'unknown'; state one with --licence.", file=sys.stderr)
     if options.dry_run is not None:
         out = make_empty_folder(Path(options.dry_run))
-        prepare(Path(options.folder), out, card, details, options.repo)
+        prepare_files(Path(options.folder), out, card, details, options.repo)
         print(f"Nothing was uploaded. '{out}' holds what would be:")
         for file in sorted(out.iterdir()):
             print(f"  {file.name} ({file.stat().st_size} bytes)")
         return
     with tempfile.TemporaryDirectory(prefix="tnet-publish-") as temporary:
         out = Path(temporary)
-        prepare(Path(options.folder), out, card, details, options.repo)
-        commit = upload(out, hub_id, private=options.private)
+        prepare_files(Path(options.folder), out, card, details, options.repo)
+        commit = upload_files(out, hub_id, private=options.private)
         _report(options, card, details, out, commit)
 
 

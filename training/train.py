@@ -10,18 +10,18 @@ from pathlib import Path
 
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from training.recipes.reading import read_recipe, recipe_names
+from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_intermixed_args(arguments)
+    options = _make_parser().parse_intermixed_args(arguments)
     return finished(lambda: _run(options), "Interrupted; a run that had saved a state continues from it with --resume.")
 
 
 def _run(options: argparse.Namespace) -> None:
     if options.list:
-        print("\n".join(f"{name:24} {read_recipe(name).about}" for name in recipe_names()))
+        print("\n".join(f"{name:24} {read_recipe(name).about}" for name in list_recipes()))
         return
     if options.recipe is None:
         raise TNetError("Name a recipe, for instance needles-tiny; --list shows all of them.")
@@ -30,7 +30,7 @@ def _run(options: argparse.Namespace) -> None:
     recipe = read_recipe(options.recipe, options.overrides)
     out = Path(options.out) if options.out else Path("runs") / recipe.name
     folder = _train(recipe, out, options)
-    if _first():
+    if _is_first_process():
         print(folder)
 
 
@@ -49,12 +49,12 @@ def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
     return train_policy(recipe, out)
 
 
-def _first() -> bool:
+def _is_first_process() -> bool:
     """What there is to say is said once, not by every process."""
     return os.environ.get("RANK", "0") == "0"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.train",
         description="Train a model as a recipe says. Writes metrics, states to continue from and a checkpoint "

@@ -18,8 +18,8 @@ from training.data.archive import describe_left_out as told_of_files
 from training.data.archive import unpack_zip
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
-from training.evaluation.classes import known_part
-from training.evaluation.classes import told as told_of_classes
+from training.evaluation.classes import describe_left_out as told_of_classes
+from training.evaluation.classes import select_known
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import POLICIES, Options
 
@@ -144,7 +144,7 @@ class Evaluator:
         model = copy.deepcopy(self.explorer.shelf.open(wanted.spec))
         if os.environ.get("SPACES_ZERO_GPU"):  # a lent GPU is there for seconds only
             model = model.cpu()
-        known = known_part(model, data)
+        known = select_known(model, data)
         run.total = min(len(known.dataset), wanted.limit)
         run.check()
 

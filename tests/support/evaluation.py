@@ -11,7 +11,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from training.data.sample import Sample
-from training.evaluation.stream import Batch, Views, collate
+from training.evaluation.stream import Batch, EvaluationView, collate
 
 NAMES = ("amber", "blue", "coral", "denim", "ebony", "fawn", "green")
 TWO, THREE = TINY, TINY_3L
@@ -81,5 +81,5 @@ def varied(config: tn.TNetConfig, seed: int = 1) -> tn.TNet:
 
 
 def batch_of(dataset: Canvases, config: tn.TNetConfig) -> Batch:
-    views = Views(dataset, range(len(dataset)), config)
+    views = EvaluationView(dataset, range(len(dataset)), config)
     return collate([views[index] for index in range(len(dataset))])

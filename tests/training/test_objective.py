@@ -14,16 +14,16 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.objective import (
     Terms,
+    compute_rewards,
+    compute_terms,
     contrast,
     cross_entropy,
-    l2_parameters,
-    learning_rule,
-    moved_baseline,
     per_feature_cross_entropy,
     per_feature_reinforce,
     reinforce,
-    rewards,
+    select_l2_parameters,
     sum_of_squares,
+    update_baseline,
 )
 from training.recipes.recipe import LossSection
 
@@ -56,9 +56,9 @@ def pictures(count: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 def test_a_prediction_earns_one_when_right_and_nothing_when_wrong() -> None:
     labels = torch.tensor([0, 1])
-    assert rewards(sure_of(0, 0), labels).tolist() == [1, 0]
+    assert compute_rewards(sure_of(0, 0), labels).tolist() == [1, 0]
     per_look = torch.stack([sure_of(0, 1), sure_of(1, 1)])  # (B, 2 looks, classes)
-    assert rewards(per_look, labels).tolist() == [[1, 0], [1, 1]]
+    assert compute_rewards(per_look, labels).tolist() == [[1, 0], [1, 1]]
 
 
 def test_cross_entropy_is_the_sum_over_rows_divided_by_the_images() -> None:
@@ -112,9 +112,9 @@ def test_sum_of_squares_is_not_halved() -> None:
 def test_the_baseline_follows_a_mix_of_joint_and_per_look_rewards() -> None:
     loss = LossSection(lambda_r=0.3)
     joint, looks = torch.tensor([1.0, 0.0]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
-    assert moved_baseline(HALF, joint, looks, loss).item() == pytest.approx(0.9 * 0.5 + 0.1 * (0.3 * 0.5 + 0.7 * 0.75))
+    assert update_baseline(HALF, joint, looks, loss).item() == pytest.approx(0.9 * 0.5 + 0.1 * (0.3 * 0.5 + 0.7 * 0.75))
     none = torch.zeros(2, 0)
-    assert moved_baseline(HALF, torch.ones(2), none, loss).item() == pytest.approx(0.9 * 0.5 + 0.1)
+    assert update_baseline(HALF, torch.ones(2), none, loss).item() == pytest.approx(0.9 * 0.5 + 0.1)
 
 
 def hand_made() -> tuple[TrainOutput, Tensor]:
@@ -127,7 +127,7 @@ def hand_made() -> tuple[TrainOutput, Tensor]:
 def test_all_terms_of_a_hand_made_batch() -> None:
     out, labels = hand_made()
     loss = LossSection(lambda_f=0.1, lambda_c=0.3, lambda_r=0.2, contrastive=10, margin=-0.5, l2=0.5)
-    terms = learning_rule(out, labels, 0.4, loss, [torch.tensor([2.0])])
+    terms = compute_terms(out, labels, 0.4, loss, [torch.tensor([2.0])])
     right, wrong = -math.log(0.75), -math.log(0.25)
     assert terms.joint.item() == pytest.approx(0.3 * (right + wrong) / 2)
     assert terms.joint_reinforce.item() == pytest.approx(0.1 * 0.2 * (0.6 * 3 - 0.4 * 7) / 2)
@@ -144,10 +144,10 @@ def test_all_terms_of_a_hand_made_batch() -> None:
 
 def test_samples_tile_the_batch_but_not_the_divisor() -> None:
     out, labels = hand_made()
-    one = learning_rule(out, labels, 0.5, LossSection())
+    one = compute_terms(out, labels, 0.5, LossSection())
     twice = output(out.logits.repeat(2, 1), [x.repeat(2, 1) for x in out.feature_logits],
                    [x.repeat(2) for x in out.log_probs], out.representation.repeat(2, 1))  # fmt: skip
-    tiled = learning_rule(twice, labels.repeat(2), 0.5, LossSection(samples=2))
+    tiled = compute_terms(twice, labels.repeat(2), 0.5, LossSection(samples=2))
     assert tiled.total.item() == pytest.approx(2 * one.total.item(), rel=1e-6)
     assert tiled.next_baseline.item() == pytest.approx(one.next_baseline.item())
 
@@ -156,7 +156,7 @@ def test_with_a_level_cap_only_the_joint_policy_term_sees_deeper_looks() -> None
     def terms(deepest: float) -> Terms:
         looks = [torch.tensor([-1.0, -2.0]), torch.tensor([deepest, deepest])]
         levels = [sure_of(0), sure_of(0, 1), sure_of(1, 1) * deepest]
-        return learning_rule(
+        return compute_terms(
             output(sure_of(0), levels, looks, torch.ones(1, 2)),
             torch.tensor([0]),
             0.5,
@@ -174,7 +174,7 @@ def test_with_a_level_cap_only_the_joint_policy_term_sees_deeper_looks() -> None
 def test_without_looks_only_the_cross_entropies_remain() -> None:
     model, images, labels = small_model(), pictures(2), torch.tensor([1, 4])
     out = model.forward_train(images, 0)
-    terms = learning_rule(out, labels, 0.5, LossSection(contrastive=1.0))
+    terms = compute_terms(out, labels, 0.5, LossSection(contrastive=1.0))
     assert terms.joint_reinforce.item() == 0 and terms.per_feature_reinforce.item() == 0
     alone = cross_entropy(out.logits, labels, 2).item()
     assert terms.joint.item() + terms.per_feature.item() == pytest.approx(alone, rel=1e-5)
@@ -186,7 +186,7 @@ def test_a_plain_classifier_learns_from_its_cross_entropy_in_full() -> None:
     model, images, labels = small_model(config=PLAIN), pictures(2), torch.tensor([1, 4])
     out = model.forward_train(images)
     loss = LossSection(l2=1e-4, contrastive=2.0, margin=-1.0)
-    terms = learning_rule(out, labels, 0.0, loss, l2_parameters(model, "all"))
+    terms = compute_terms(out, labels, 0.0, loss, select_l2_parameters(model, "all"))
     assert terms.joint.item() == pytest.approx(cross_entropy(out.logits, labels, 2).item())
     assert terms.per_feature.item() == terms.joint_reinforce.item() == terms.per_feature_reinforce.item() == 0
     assert terms.contrastive.item() > 0 and terms.l2.item() > 0
@@ -196,15 +196,15 @@ def test_a_plain_classifier_learns_from_its_cross_entropy_in_full() -> None:
 def test_l2_leaves_batch_norms_out_and_can_leave_the_backbone_out() -> None:
     model = small_model()
     names = {p: name for name, p in model.named_parameters()}
-    everything = {names[p] for p in l2_parameters(model, "all")}
+    everything = {names[p] for p in select_l2_parameters(model, "all")}
     assert "features.body.conv_stem.weight" in everything and "classifier.linear.bias" in everything
     assert not any(".bn" in name for name in everything)
-    new = {names[p] for p in l2_parameters(model, "new")}
+    new = {names[p] for p in select_l2_parameters(model, "new")}
     assert new == {name for name in names.values() if not name.startswith("features.")}
     plain = small_model(config=PLAIN)
-    assert [p.shape for p in l2_parameters(plain, "new")] == [p.shape for p in plain.classifier.parameters()]
+    assert [p.shape for p in select_l2_parameters(plain, "new")] == [p.shape for p in plain.classifier.parameters()]
     model.features.requires_grad_(False)
-    assert {names[p] for p in l2_parameters(model, "all")} == new
+    assert {names[p] for p in select_l2_parameters(model, "all")} == new
 
 
 def test_half_precision_is_widened_before_the_losses() -> None:
@@ -216,7 +216,7 @@ def test_half_precision_is_widened_before_the_losses() -> None:
         representation=100 * torch.eye(2).half(),  # its square overflows half precision when summed
     )
     loss = LossSection(contrastive=1.0, margin=0.0)
-    terms, exact = learning_rule(low, labels, 0.5, loss), learning_rule(out, labels, 0.5, loss)
+    terms, exact = compute_terms(low, labels, 0.5, loss), compute_terms(out, labels, 0.5, loss)
     assert terms.total.dtype == torch.float32
     assert terms.total.item() == pytest.approx(exact.total.item(), rel=2e-3)
 
@@ -224,9 +224,9 @@ def test_half_precision_is_widened_before_the_losses() -> None:
 def test_labels_that_do_not_fit_are_refused() -> None:
     out, labels = hand_made()
     with pytest.raises(TNetError, match="do not fit a batch of 2"):
-        learning_rule(out, labels[:1], 0.5, LossSection())
+        compute_terms(out, labels[:1], 0.5, LossSection())
     with pytest.raises(TNetError, match="L2"):
-        learning_rule(out, labels, 0.5, LossSection(l2=1e-4))
+        compute_terms(out, labels, 0.5, LossSection(l2=1e-4))
 
 
 def test_every_term_agrees_with_finite_differences() -> None:
@@ -241,7 +241,7 @@ def test_every_term_agrees_with_finite_differences() -> None:
 
     def parts(*given: Tensor) -> tuple[Tensor, ...]:
         out = output(given[0], [*given[1:4]], [*given[4:6]], given[6])
-        terms = learning_rule(out, labels, 0.3, loss, [given[7]])
+        terms = compute_terms(out, labels, 0.3, loss, [given[7]])
         policy = (terms.joint_reinforce, terms.per_feature_reinforce)
         return (terms.joint, terms.per_feature, *policy, terms.l2, terms.contrastive, terms.total)
 
@@ -262,10 +262,10 @@ def test_gradients_of_the_model_agree_with_finite_differences(config: TNetConfig
     model = small_model(torch.float64, config)
     images, labels = pictures(2, torch.float64), torch.tensor([1, 4])
     loss = LossSection(lambda_f=0.7, contrastive=3.0, margin=-0.9, l2=1e-3, label_smoothing=0.1)
-    regularised = l2_parameters(model, "all")
+    regularised = select_l2_parameters(model, "all")
 
     def value(policy: bool) -> Tensor:
-        terms = learning_rule(model.forward_train(images), labels, 0.3, loss, regularised)
+        terms = compute_terms(model.forward_train(images), labels, 0.3, loss, regularised)
         return terms.total if policy else terms.total - terms.joint_reinforce - terms.per_feature_reinforce
 
     value(True).backward()
@@ -302,7 +302,7 @@ def test_on_a_two_armed_problem_the_policy_finds_the_informative_cell() -> None:
         seen = torch.where(arms == 1, labels, torch.randint(2, (64,), generator=generator))
         logits = 4 * torch.nn.functional.one_hot(seen, 2).float()
         log_probs = scores.log_softmax(0)[arms]
-        terms = learning_rule(output(logits, [logits, logits], [log_probs], logits), labels, baseline, loss)
+        terms = compute_terms(output(logits, [logits, logits], [log_probs], logits), labels, baseline, loss)
         baseline = terms.next_baseline
         optimiser.zero_grad()
         terms.total.backward()

@@ -9,7 +9,7 @@ import torch
 import tnet_core as tn
 from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case
-from training.objective import l2_parameters, learning_rule
+from training.objective import compute_terms, select_l2_parameters
 from training.recipes.recipe import LossSection
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_training_step_reproduces_the_official_one(name: str) -> None:
     out = case.model.forward_train(model_input(case.images), case.budget)
     likeliest = out.logits.argmax(1)
     labels = (likeliest + torch.tensor([0, 7])) % case.model.config.num_classes  # one right, one wrong
-    terms = learning_rule(out, labels, baseline, loss, l2_parameters(case.model, loss.l2_on))
+    terms = compute_terms(out, labels, baseline, loss, select_l2_parameters(case.model, loss.l2_on))
     terms.total.backward()
 
     ours = [terms.joint, terms.joint_reinforce, terms.per_feature, terms.per_feature_reinforce]
@@ -88,4 +88,4 @@ def test_l2_of_the_new_modules_runs_over_the_official_variables(name: str) -> No
     keys = {v.name: v.key for v in tn.official.official_variables(case.model)}
     parameters = dict(case.model.named_parameters())
     expected = {id(parameters[keys[variable]]) for variable in case.manifest["train"]["l2_variables"]}
-    assert {id(p) for p in l2_parameters(case.model, "new")} == expected
+    assert {id(p) for p in select_l2_parameters(case.model, "new")} == expected

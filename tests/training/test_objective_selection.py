@@ -10,10 +10,10 @@ from torch import Tensor
 
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.modeling.location import top_k
-from training.objective import cell_overlap, gumbel_top_k, selector, spread
+from training.objective import compute_overlap, gumbel_top_k, make_selector, select_spread
 from training.recipes.recipe import PolicySection
 
-BIRDS = cell_overlap(448, 5, 0.35)
+BIRDS = compute_overlap(448, 5, 0.35)
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -25,7 +25,7 @@ def distributions(grids: int, cells: int = 9, seed: int = 0) -> Tensor:
 
 
 def test_the_official_choice_is_the_default() -> None:
-    assert selector(PolicySection(), TINY) is top_k
+    assert make_selector(PolicySection(), TINY) is top_k
 
 
 def test_first_looks_are_sampled_with_the_probabilities_of_the_policy() -> None:
@@ -53,7 +53,7 @@ def test_temperature_sharpens_or_flattens_the_sample() -> None:
 
 
 def test_a_seed_repeats_the_sample() -> None:
-    choose = selector(PolicySection(select="gumbel"), TINY)
+    choose = make_selector(PolicySection(select="gumbel"), TINY)
     p = distributions(64)
     torch.manual_seed(3)
     first, second = choose(p, 2), choose(p, 2)
@@ -81,22 +81,22 @@ def test_overlap_is_the_shared_part_of_a_cell() -> None:
 def test_spread_takes_a_weaker_cell_that_shows_something_new() -> None:
     p = torch.zeros(1, 25)
     p[0, 12], p[0, 13], p[0, 0] = 0.5, 0.3, 0.2
-    assert spread(p, 2, BIRDS, discount=0.0).tolist() == [[12, 13]]
-    assert spread(p, 2, BIRDS, discount=1.0).tolist() == [[0, 12]]  # 0.3 (1 - 0.535) < 0.2
-    assert spread(p, 2, BIRDS, discount=0.5).tolist() == [[12, 13]]  # 0.3 (1 - 0.268) > 0.2
+    assert select_spread(p, 2, BIRDS, discount=0.0).tolist() == [[12, 13]]
+    assert select_spread(p, 2, BIRDS, discount=1.0).tolist() == [[0, 12]]  # 0.3 (1 - 0.535) < 0.2
+    assert select_spread(p, 2, BIRDS, discount=0.5).tolist() == [[12, 13]]  # 0.3 (1 - 0.268) > 0.2
 
 
 def test_spread_without_discount_is_top_k() -> None:
     p = distributions(50, 25)
     for k in (0, 1, 4, 25):
-        assert torch.equal(spread(p, k, BIRDS, 0.0), top_k(p, k))
+        assert torch.equal(select_spread(p, k, BIRDS, 0.0), top_k(p, k))
 
 
 @given(
     k=st.integers(0, 9), seed=st.integers(0, 999), discount=st.floats(0, 1), kind=st.sampled_from(["gumbel", "spread"])
 )
 def test_any_number_of_looks_are_distinct_cells_in_raster_order(k: int, seed: int, discount: float, kind: str) -> None:
-    choose = selector(PolicySection(select=kind, discount=discount), TINY)  # type: ignore[arg-type]
+    choose = make_selector(PolicySection(select=kind, discount=discount), TINY)  # type: ignore[arg-type]
     cells = choose(distributions(3, seed=seed), k)
     assert cells.shape == (3, k) and cells.dtype == torch.int64
     assert all(row == sorted(set(row)) and set(row) <= set(range(9)) for row in cells.tolist())
@@ -109,7 +109,7 @@ def test_a_model_trains_on_the_chosen_looks(kind: str, config: object) -> None:
     policy = replace(PolicySection(), select=kind)
     images = torch.rand(2, 3, 128, 128, generator=seeded()) * 2 - 1
     torch.manual_seed(0)
-    out = model.forward_train(images, select=selector(policy, model.config))
+    out = model.forward_train(images, select=make_selector(policy, model.config))
     for logits, cells, log_probs in zip(out.location_logits, out.selected, out.log_probs, strict=True):
         expected = logits.log_softmax(1).gather(1, cells).flatten()
         torch.testing.assert_close(log_probs, expected)

@@ -20,7 +20,7 @@ from tests.support.hub import TOKEN, LocalHub
 from tests.support.models import TINY_3L, tiny
 from tnet_core.checkpoints import Registry, card_of, load, load_folder, save
 from training.publish import main
-from training.publishing.model_card import Details, metadata
+from training.publishing.model_card import Details, make_metadata
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +87,7 @@ def test_the_card_has_the_metadata_the_hub_reads(checkpoint: Path) -> None:
 
 def test_the_model_index_has_one_result_per_budget(checkpoint: Path) -> None:
     card = card_of(load_folder(checkpoint))
-    index = metadata(card.evaluation, Details.of(card, "Birds"))["model-index"]
+    index = make_metadata(card.evaluation, Details.from_card(card, "Birds"))["model-index"]
     assert [result["dataset"]["args"]["budget"] for result in index[0]["results"]] == [[0], [1], [3]]
 
 
@@ -111,7 +111,7 @@ def test_the_card_tells_people_how_to_use_it(checkpoint: Path) -> None:
     ],
 )
 def test_licences_are_given_as_the_hub_knows_them(licence: str, expected: dict[str, str]) -> None:
-    found = metadata(None, Details("x", licence=licence))
+    found = make_metadata(None, Details("x", licence=licence))
     assert {key: value for key, value in found.items() if key.startswith("license")} == expected
 
 

@@ -14,7 +14,7 @@ import torch
 import tnet_core as tn
 from tests.support.processes import PythonProcess, run_python, run_ranks
 from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
-from training.engine.run_folder import states
+from training.engine.run_folder import list_states
 from training.train import main
 
 pytestmark = pytest.mark.slow
@@ -39,9 +39,9 @@ def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data:
             "-m", *arguments, "--out", str(tmp_path / "cut"), "--resume", cwd=ROOT, env=quiet_environment(),
             output=tmp_path / "cut.out", errors=tmp_path / "cut.err",
         )  # fmt: skip
-        before = [path.name for path in states(tmp_path / "cut")]
+        before = [path.name for path in list_states(tmp_path / "cut")]
         deadline = time.monotonic() + 120
-        while [p.name for p in states(tmp_path / "cut")] == before and process.poll() is None:
+        while [p.name for p in list_states(tmp_path / "cut")] == before and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         time.sleep(chance.uniform(0.0, 0.5))  # somewhere in a step or while a state is being written
@@ -99,7 +99,7 @@ def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Pa
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGTERM)
     process.wait(timeout=120)
-    assert len(states(tmp_path / "run")) == 1
+    assert len(list_states(tmp_path / "run")) == 1
     assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
     if not launch:  # the launcher has words of its own
         assert process.poll() == 0

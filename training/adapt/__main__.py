@@ -13,20 +13,20 @@ from typing import get_args
 from tnet_core.command import finished
 from training.adapt.adapt import adapt, write_adapted_card
 from training.adapt.pretrained import AdaptOptions, Labels, Objective
-from training.evaluation.output import without_folders
-from training.evaluation.table import table
+from training.evaluation.output import strip_folders
+from training.evaluation.table import format_evaluation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options, command = _parser().parse_args(given), ["python", "-m", "training.adapt", *given]
+    options, command = _make_parser().parse_args(given), ["python", "-m", "training.adapt", *given]
     return finished(
         lambda: _run(options, command),
         "Interrupted; features that a --bank folder already holds complete are used by the next run.",
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.adapt",
         description="Turn a pretrained timm classifier into a TNet that looks at a thumbnail and then at the cells "
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tag", help="which of timm's weights (default: timm's own choice)")
     add("--input-size", type=int, default=448, help="side of the image in pixels (448)")
     add("--grid", type=int, default=5, help="cells per side (5)")
-    add("--cell-fraction", type=_fraction, default=5 / 14, help="side of a cell as a share of the image's (5/14)")
+    add("--cell-fraction", type=_parse_fraction, default=5 / 14, help="side of a cell as a share of the image's (5/14)")
     add("--base-resolution", type=int, help="side of a look in pixels (default: that of a cell, no resampling)")
     add("--full-resolution", type=int, help="side of the whole image for the target (default: as pretrained)")
     add("--temperature", type=float, default=AdaptOptions.temperature, help="of the full-image prediction as a target; "
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _fraction(text: str) -> float:
+def _parse_fraction(text: str) -> float:
     above, _, below = text.partition("/")
     try:
         return float(above) / float(below or 1)
@@ -83,12 +83,12 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     out = given.out or Path("runs") / f"adapt-{options.backbone}"
     told = {"data_licence": given.data_licence, "citation": given.citation}
     provenance = {name: text for name, text in told.items() if text}
-    provenance["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
+    provenance["command"] = " ".join(shlex.quote(strip_folders(word)) for word in command)
     content = adapt(
         options, out, bank=given.bank, half=given.half, provenance=provenance, command=command
     )  # fmt: skip
     write_adapted_card(out, given.title or f"TNet on {options.backbone}, adapted without retraining it")
-    print(table(content))
+    print(format_evaluation(content))
     print(out)
     return 0
 

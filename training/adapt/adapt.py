@@ -13,13 +13,13 @@ from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.adapt.learning import learn, positional_shift
-from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpened
-from training.adapt.pretrained import AdaptOptions, Start, start
-from training.agreement import WholeImage, measure
+from training.adapt.learning import compute_positional_shift, learn
+from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
+from training.adapt.pretrained import AdaptOptions, Start, build_start
+from training.agreement import WholeImage, measure_agreement
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
-from training.evaluation.output import Bar, source_commit, write_evaluation
+from training.evaluation.output import Bar, find_source_commit, write_evaluation
 from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank
 from training.publishing.model_card import write_card
@@ -40,26 +40,26 @@ def adapt(
     `bank` is a folder that keeps the features for another run on the same images. `provenance` adds
     to what the checkpoint says about itself (licence, data_licence, dataset, citation, …).
     """
-    check_out(out)
-    begun = start(options)
+    check_out_folder(out)
+    begun = build_start(options)
     photographs = open_photographs(options, begun.classes, begun.model.config.num_classes)
     side = begun.full_resolution if options.labels == "none" else None
     banks = make_banks(begun.model, photographs, side, bank, workers=options.workers, quiet=quiet)
     if side is not None:
-        banks = {name: one.relabelled(sharpened(one.labels, options.temperature)) for name, one in banks.items()}
+        banks = {name: one.with_labels(sharpen(one.labels, options.temperature)) for name, one in banks.items()}
     report = learn(begun.model, banks, options, quiet=quiet)
-    told = _provenance(begun, photographs, options, report) | (provenance or {})
+    told = _make_provenance(begun, photographs, options, report) | (provenance or {})
     tn.save(begun.model, out, class_names=begun.classes.names, provenance=told, half=half)
     if not quiet:
         print(f"The checkpoint is in '{out}'; now it is measured.", file=sys.stderr)
     stored = tn.load(str(out))
-    held_out = banks["validation"].moved(positional_shift(stored))
-    content = evaluation_of(stored, photographs.held_out, held_out, side, options, command, quiet=quiet)
+    held_out = banks["validation"].with_shift(compute_positional_shift(stored))
+    content = evaluate_stored(stored, photographs.held_out, held_out, side, options, command, quiet=quiet)
     write_evaluation(content, out / EVALUATION_FILE)
     return content
 
 
-def check_out(out: Path) -> None:
+def check_out_folder(out: Path) -> None:
     """Before any work: a new folder, or an empty one."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -69,7 +69,7 @@ def check_out(out: Path) -> None:
         raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
 
 
-def evaluation_of(
+def evaluate_stored(
     model: TNet,
     dataset: ImageDataset,
     bank: FeatureBank,
@@ -82,7 +82,7 @@ def evaluation_of(
     """Of what was stored, on images that were held out; by labels where there are some."""
     words = command or ["python", "-m", "training.adapt"]
     if side is not None:
-        return measure(
+        return measure_agreement(
             model, dataset, WholeImage(side, options.temperature), seed=options.seed, workers=options.workers,
             command=words, bank=bank, quiet=quiet,
         )  # fmt: skip
@@ -91,10 +91,10 @@ def evaluation_of(
         return evaluate(tn.optimised(model), dataset, chosen, bar.update, command=words)
 
 
-def _provenance(
+def _make_provenance(
     begun: Start, photographs: Photographs, options: AdaptOptions, report: dict[str, Any]
 ) -> dict[str, Any]:
-    commit = source_commit()
+    commit = find_source_commit()
     return {
         "recipe": "training.adapt",
         "seed": options.seed,
@@ -107,7 +107,7 @@ def _provenance(
         "full_resolution": begun.full_resolution,
         "temperature": options.temperature,
         "images": {"learned_from": len(photographs.train), "held_out": len(photographs.held_out)},
-        "options": options.told(),
+        "options": options.to_provenance(),
         "validation": report,
     }
 
@@ -121,17 +121,17 @@ def write_adapted_card(folder: Path, title: str) -> None:
 
 
 def describe_adaptation(card: CheckpointCard) -> str:
-    parts = [_how(card)]
+    parts = [_describe_making(card)]
     raw = card.evaluation.raw if card.evaluation is not None else {}
     if "agreement" in raw:
-        parts += [_meaning(raw), _policies(raw)]
+        parts += [_describe_numbers(raw), _tabulate_policies(raw)]
     return "\n".join(parts)
 
 
-def _how(card: CheckpointCard) -> str:
+def _describe_making(card: CheckpointCard) -> str:
     told = card.provenance
     counts = told.get("images", {})
-    return "## How it was made\n\n" + _filled(
+    return "## How it was made\n\n" + _wrap_lines(
         f"{told.get('base_model', '')} Backbone and classifier were not trained further. The location module (where to "
         "look), the weighting module (how looks count; a plain average at the start) and the positional module (zero "
         f"at the start) learned from the features of all cells of {counts.get('learned_from', 'some')} photographs "
@@ -139,9 +139,9 @@ def _how(card: CheckpointCard) -> str:
     )
 
 
-def _meaning(raw: dict[str, Any]) -> str:
+def _describe_numbers(raw: dict[str, Any]) -> str:
     side, temperature = raw["agreement"]["full_resolution"], raw["agreement"]["temperature"]
-    return "## What the numbers mean\n\n" + _filled(
+    return "## What the numbers mean\n\n" + _wrap_lines(
         "No labels were used. An image counts as right when the looks agree with the prediction that the same backbone "
         f"makes for the whole image at {side} px; log-likelihood is that of this prediction's whole distribution over "
         f"classes, at temperature {temperature:g}. The images were held out from this adaptation, but **the pretrained "
@@ -150,11 +150,11 @@ def _meaning(raw: dict[str, Any]) -> str:
     )
 
 
-def _filled(text: str) -> str:
+def _wrap_lines(text: str) -> str:
     return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
-def _policies(raw: dict[str, Any]) -> str:
+def _tabulate_policies(raw: dict[str, Any]) -> str:
     agreement, measured = raw["agreement"], raw["policies"]
     counts = [row["budget"][0] for row in raw["budgets"]]
     parts = ["## Where to look: policies at equal budget\n"]
@@ -168,22 +168,22 @@ def _policies(raw: dict[str, Any]) -> str:
             parts.append(f"| {looks} | {' | '.join(cells)} |")
         parts.append("")
     parts += ["Paired differences with 95 % intervals of a bootstrap over images:\n"]
-    parts += ["| | " + " | ".join(f"{k} look{'' if k == 1 else 's'}" for k in _few(counts)) + " |"]
-    parts += ["|---" * (len(_few(counts)) + 1) + "|"]
+    parts += ["| | " + " | ".join(f"{k} look{'' if k == 1 else 's'}" for k in _select_counts(counts)) + " |"]
+    parts += ["|---" * (len(_select_counts(counts)) + 1) + "|"]
     for title, found, factor, digits in (
         ("points of agreement", raw["comparisons"], 100, 1),
         ("log-likelihood", agreement["comparisons"], 1, 3),
     ):
         for name, values in found.items():
-            cells = [_difference(values, counts.index(k), factor, digits) for k in _few(counts)]
+            cells = [_format_difference(values, counts.index(k), factor, digits) for k in _select_counts(counts)]
             parts.append(f"| {name.replace('-', ' − ')}, {title} | {' | '.join(cells)} |")
     return "\n".join(parts) + "\n"
 
 
-def _few(counts: list[int]) -> list[int]:
+def _select_counts(counts: list[int]) -> list[int]:
     return [k for k in (1, 2, 3, 5) if k in counts]
 
 
-def _difference(values: dict[str, Any], at: int, factor: int, digits: int) -> str:
+def _format_difference(values: dict[str, Any], at: int, factor: int, digits: int) -> str:
     low, high = values["interval"][at]
     return f"{factor * values['difference'][at]:+.{digits}f} [{factor * low:+.{digits}f}, {factor * high:+.{digits}f}]"

@@ -22,11 +22,11 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Objective
-from training.engine.optimiser import make_optimiser, rate_factor, set_rates
-from training.evaluation.features import subset_weights
-from training.evaluation.plan import grid_ranks
+from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
+from training.evaluation.features import weigh_subsets
+from training.evaluation.plan import rank_cells
 from training.policy.bank import FeatureBank
-from training.policy.targets import reinforce, worth
+from training.policy.targets import compute_worth, make_reinforce
 from training.policy.training import PolicyTraining
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
@@ -44,33 +44,33 @@ def learn(
     if options.aggregation:
         aggregation = AggregationOptions(epochs=options.epochs)
         train_aggregation(model, banks["train"], aggregation, options.seed, quiet=quiet)
-        shift = positional_shift(model)
-        banks = {name: bank.moved(shift) for name, bank in banks.items()}
+        shift = compute_positional_shift(model)
+        banks = {name: bank.with_shift(shift) for name, bank in banks.items()}
     return train_location(model, banks, options, quiet=quiet)
 
 
 def train_location(
     model: TNet, banks: dict[str, FeatureBank], options: AdaptOptions, *, quiet: bool = False
 ) -> dict[str, float]:
-    recipe = policy_recipe(options)
-    target = reinforce() if options.objective == "reinforce" else None
+    recipe = make_policy_recipe(options)
+    target = make_reinforce() if options.objective == "reinforce" else None
     with tempfile.TemporaryDirectory() as folder:  # its records; the report is kept
         return PolicyTraining(model, recipe, recipe.bank, banks, Path(folder), quiet=quiet, target=target).run()
 
 
-def policy_recipe(options: AdaptOptions) -> Recipe:
+def make_policy_recipe(options: AdaptOptions) -> Recipe:
     return Recipe(
         name="adapt",
         seed=options.seed,
         epochs=options.epochs / 2,
         batch_size=64,
-        policy=PolicySection(target=_target(options.objective)),
+        policy=PolicySection(target=_choose_target(options.objective)),
         bank=BankSection(views=1, looks=options.looks, dropout=0.5),
         optim=OptimSection(method="adamw", lr=1e-3, weight_decay=0.01, schedule="cosine", warmup=0.1),
     )
 
 
-def _target(objective: Objective) -> Any:
+def _choose_target(objective: Objective) -> Any:
     return "likelihood" if objective == "reinforce" else objective
 
 
@@ -94,7 +94,7 @@ class AggregationOptions:
         )  # fmt: skip
 
 
-def positional_shift(model: TNet) -> Tensor:
+def compute_positional_shift(model: TNet) -> Tensor:
     """What an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
     assert model.positional is not None and model.positional.kind == "additive"
     cells = torch.arange(model.config.cells, device=model.device)
@@ -110,7 +110,7 @@ def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOption
     model.positional.requires_grad_(True)
     model.weighting.requires_grad_(True)
     optimiser = make_optimiser(model, options.optim)
-    spread = _spread(bank).to(model.device)
+    spread = _measure_spread(bank).to(model.device)
     per_epoch = -(-len(bank) // options.batch_size)
     steps = max(1, round(options.epochs * per_epoch))
     generator = torch.Generator().manual_seed(seed)
@@ -119,14 +119,14 @@ def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOption
         epoch, position = divmod(step, per_epoch)
         order = np.random.default_rng([seed, epoch]).permutation(len(bank))
         rows = torch.from_numpy(order[position * options.batch_size : (position + 1) * options.batch_size])
-        set_rates(optimiser, rate_factor(options.optim, step, steps))
+        set_rates(optimiser, compute_rate_factor(options.optim, step, steps))
         looked = bank.rows(rows, model.device)
-        shift = positional_shift(model)
-        masks = _drawn_sets(len(rows), model.config.cells, options, generator).to(model.device)
+        shift = compute_positional_shift(model)
+        masks = _draw_sets(len(rows), model.config.cells, options, generator).to(model.device)
         features = looked.features + shift
         # averaged before the classifier: fewer sets than looks, so fewer vectors to classify
-        logits = model.classifier(subset_weights(model, features, masks) @ features)
-        loss = -worth(logits, looked.labels).mean() + options.closeness * (shift / spread).square().mean()
+        logits = model.classifier(weigh_subsets(model, features, masks) @ features)
+        loss = -compute_worth(logits, looked.labels).mean() + options.closeness * (shift / spread).square().mean()
         optimiser.zero_grad()
         loss.backward()
         if not bool(torch.isfinite(loss)):
@@ -136,15 +136,15 @@ def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOption
     model.requires_grad_(False)
 
 
-def _drawn_sets(count: int, cells: int, options: AggregationOptions, generator: torch.Generator) -> Tensor:
+def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: torch.Generator) -> Tensor:
     """Sets of looks with the thumbnail: (B, sets, 1 + n * n) bool."""
     scores = torch.rand((count * options.sets, cells), generator=generator)
     sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
-    taken = (grid_ranks(scores) < sizes).view(count, options.sets, cells)
+    taken = (rank_cells(scores) < sizes).view(count, options.sets, cells)
     return torch.cat([torch.ones((count, options.sets, 1), dtype=torch.bool), taken], dim=2)
 
 
-def _spread(bank: FeatureBank) -> Tensor:
+def _measure_spread(bank: FeatureBank) -> Tensor:
     """Standard deviation of each feature over images and looks: (D,)."""
     features = bank.rows(slice(0, _SPREAD_ROWS)).features
     return features.flatten(0, 1).std(0).clamp_min(1e-3)

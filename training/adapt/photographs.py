@@ -28,8 +28,8 @@ from training.adapt.pretrained import AdaptOptions, Classes, Labels
 from training.data.dataset import Entry, FileDataset, is_held_out
 from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset, Sample
-from training.engine.run_folder import fingerprint
-from training.evaluation.stream import batches, evaluating, spread
+from training.engine.run_folder import fingerprint_data
+from training.evaluation.stream import evaluation_mode, load_batches, spread_indices
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 
 TRAIN, HELD_OUT = "train", "held-out"
@@ -43,16 +43,16 @@ class Photographs:
 
 def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Photographs:
     """Both sides of the division; `count` is the number of the model's classes."""
-    folders = {folder: _entries(folder, options, classes) for folder in options.images}
+    folders = {folder: _list_entries(folder, options, classes) for folder in options.images}
     often = Counter(entry.name for entries in folders.values() for entry in entries)
     sides: dict[bool, list[Entry]] = {True: [], False: []}
     for number, (folder, entries) in enumerate(folders.items()):
         for kept_back in (False, True):
             # decided by its name in its own folder, whatever other folders are given
             side = [entry for entry in entries if is_held_out(entry.name, options.holdout) == kept_back]
-            chosen = (side[i] for i in spread(len(side), options.most(number, held_out=kept_back)))
+            chosen = (side[i] for i in spread_indices(len(side), options.get_limit(number, held_out=kept_back)))
             sides[kept_back] += [
-                entry if often[entry.name] == 1 else replace(entry, name=f"{_title(folder)}/{entry.name}")
+                entry if often[entry.name] == 1 else replace(entry, name=f"{_name_folder(folder)}/{entry.name}")
                 for entry in chosen
             ]
     divided = ((TRAIN, sides[False]), (HELD_OUT, sides[True]))
@@ -63,11 +63,11 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
                 "--holdout."
             )
     names = classes.names or tuple(f"class {i}" for i in range(count))  # a data set names its classes
-    title = " + ".join(dict.fromkeys(_title(folder) for folder in options.images))
+    title = " + ".join(dict.fromkeys(_name_folder(folder) for folder in options.images))
     return Photographs(*(FileDataset(title, split, names, side) for split, side in divided))
 
 
-def _entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entry]:
+def _list_entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entry]:
     """An image's name is its path in the folder without suffix: '<class>/<file stem>' where there are classes."""
     place = folder.expanduser()
     if not is_folder(place):
@@ -75,33 +75,40 @@ def _entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entr
     files = find_images(place)
     if not files:
         raise TNetError(f"There are no images in {folder}.")
-    return [Entry(f"{place}/{file}", _label(file, options.labels, classes, folder), _stem(file)) for file in files]
+    return [
+        Entry(f"{place}/{file}", _find_label(file, options.labels, classes, folder), _strip_suffix(file))
+        for file in files
+    ]
 
 
-def _label(file: str, labels: Labels, classes: Classes, folder: Path) -> int:
+def _find_label(file: str, labels: Labels, classes: Classes, folder: Path) -> int:
     if labels == "none":
         return 0  # replaced by the prediction
     class_folder, slash, _ = file.partition("/")
     if labels == "folders" and not slash:
         raise TNetError(f"{folder / file} lies in no class folder, which --labels folders needs.")
     try:
-        return classes.label_of(class_folder) if labels == "folders" else classes.label_of_file(_stem(Path(file).name))
+        return (
+            classes.find_label(class_folder)
+            if labels == "folders"
+            else classes.find_label_of_file(_strip_suffix(Path(file).name))
+        )
     except TNetError as error:
         raise TNetError(f"{folder / file} has no label: {error}") from None
 
 
-def _stem(file: str) -> str:
+def _strip_suffix(file: str) -> str:
     return file.rpartition(".")[0]
 
 
-def _title(folder: Path) -> str:
+def _name_folder(folder: Path) -> str:
     """'cub200/train' says more than 'train'."""
     parts = folder.expanduser().resolve().parts[-2:]
     return "/".join(parts) if parts[-1].lower() in ("train", "val", "validation", "test", "images") else parts[-1]
 
 
 @torch.inference_mode()
-def full_prediction(model: TNet, images: Tensor, side: int) -> Tensor:
+def predict_full_image(model: TNet, images: Tensor, side: int) -> Tensor:
     """Probabilities of the classes by backbone and classifier alone: (B, 3, S, S) in [-1, 1] -> (B, classes)."""
     images = images.to(model.device)
     reduced = images if images.shape[2] == side else F.interpolate(images, (side, side), mode="area")
@@ -112,7 +119,7 @@ def full_prediction(model: TNet, images: Tensor, side: int) -> Tensor:
     return probabilities
 
 
-def sharpened(probabilities: np.ndarray, temperature: float) -> np.ndarray:
+def sharpen(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     """Predictions as at a lower temperature of their softmax: (images, classes).
 
     At low resolution a network is surer of itself than at the one it was trained at. As they are, its full-image
@@ -122,13 +129,13 @@ def sharpened(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     return (scaled / scaled.sum(1, keepdims=True)).astype(np.float32)
 
 
-def stream(
+def stream_targets(
     model: TNet, dataset: ImageDataset, side: int | None, batch_size: int, workers: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Images with their targets: predictions at that side (B, classes), or labels (B,) where it is None."""
-    for batch in batches(dataset, range(len(dataset)), model.config, batch_size, workers):
+    for batch in load_batches(dataset, range(len(dataset)), model.config, batch_size, workers):
         assert isinstance(batch.images, Tensor)
-        yield batch.images, batch.labels if side is None else full_prediction(model, batch.images, side)
+        yield batch.images, batch.labels if side is None else predict_full_image(model, batch.images, side)
 
 
 class FullImageLabels:
@@ -151,7 +158,7 @@ class FullImageLabels:
         return replace(self._dataset[index], label=self.labels[index])
 
 
-_AT_ONCE = 8  # images; each has n * n + 1 crops
+_IMAGES_AT_ONCE = 8  # images; each has n * n + 1 crops
 
 
 def make_banks(
@@ -165,36 +172,36 @@ def make_banks(
     parts = {"train": photographs.train, "validation": photographs.held_out}
     missing = [data for name, data in parts.items() if folder is None or not (folder / name / MANIFEST_FILE).exists()]
     if missing and not quiet:
-        print(_estimate(fast, sum(map(len, missing)), side), file=sys.stderr)
+        print(_estimate_time(fast, sum(map(len, missing)), side), file=sys.stderr)
     return {
         name: make_bank(
             model,
-            stream(fast, dataset, side, _AT_ONCE, workers),
+            stream_targets(fast, dataset, side, _IMAGES_AT_ONCE, workers),
             len(dataset),
             folder=None if folder is None else folder / name,
-            identity=_identity(dataset, side),
+            identity=_describe_data(dataset, side),
             quiet=quiet,
         )
         for name, dataset in parts.items()
     }
 
 
-def _identity(dataset: FileDataset, side: int | None) -> dict[str, object]:
+def _describe_data(dataset: FileDataset, side: int | None) -> dict[str, object]:
     names = "\n".join(entry.name for entry in dataset.entries)
     return {
         "name": dataset.name,
         "split": dataset.split,
-        **fingerprint(dataset),
+        **fingerprint_data(dataset),
         "files": zlib.crc32(names.encode()),
         "full_resolution": side,
     }
 
 
-def _estimate(model: TNet, images: int, side: int | None) -> str:
+def _estimate_time(model: TNet, images: int, side: int | None) -> str:
     """'About 9 minutes …', from the crops of one image."""
     base, cells = model.config.base_resolution, model.config.cells
     crops = torch.zeros((cells + 1, 3, base, base), device=model.device).to(memory_format=torch.channels_last)
-    with evaluating(model):
+    with evaluation_mode(model):
         model.features(crops[:2])  # the first call is slower
         began = time.perf_counter()
         model.features(crops)

@@ -88,12 +88,12 @@ class AdaptOptions:
             if len(given) not in (0, 1, len(self.images)) or any(most < 1 for most in given):
                 raise TNetError(f"--{name} must be one number of images, or one for each of the folders, at least 1.")
 
-    def most(self, folder: int, *, held_out: bool) -> int | None:
+    def get_limit(self, folder: int, *, held_out: bool) -> int | None:
         """The limit of a folder's images to measure on, or to learn from."""
         given = (self.measure or self.limit) if held_out else self.limit
         return given[min(folder, len(given) - 1)] if given else None
 
-    def told(self) -> dict[str, Any]:
+    def to_provenance(self) -> dict[str, Any]:
         """For the checkpoint's provenance: everything but where the images lie."""
         kept = {name: value for name, value in asdict(self).items() if name not in ("images", "workers")}
         return kept | {"images": [folder.name for folder in self.images]}
@@ -107,7 +107,7 @@ class Classes:
     names: tuple[str, ...] = ()  # all different, in the order of the classifier; empty: unknown
     ids: tuple[str, ...] = ()  # WordNet ids, where the weights have them
 
-    def label_of(self, text: str) -> int:
+    def find_label(self, text: str) -> int:
         """The class that a folder's name means: a WordNet id or a name, whatever its case and separators."""
         if text in self.ids:
             return self.ids.index(text)
@@ -115,16 +115,16 @@ class Classes:
             raise TNetError("It is not known which classes these weights tell apart, so --labels cannot be used.")
         return match_classes([text], self.names, len(self.names))[0]
 
-    def label_of_file(self, stem: str) -> int:
+    def find_label_of_file(self, stem: str) -> int:
         """… and a file's: '<WordNet id>_anything' or '<class name>_<number>'."""
         first = stem.partition("_")[0]
-        return self.label_of(first if first in self.ids else _NUMBERED.sub("", stem))
+        return self.find_label(first if first in self.ids else _NUMBERED.sub("", stem))
 
 
-def classes_of(about: PretrainedCfg) -> Classes:
+def find_classes(about: PretrainedCfg) -> Classes:
     """From what timm knows about its weights."""
     if about.label_names:
-        return Classes(_distinct(list(about.label_names), list(about.label_names)))
+        return Classes(_make_distinct(list(about.label_names), list(about.label_names)))
     subset = infer_imagenet_subset(about.to_dict())
     if subset is None:
         return Classes()
@@ -132,16 +132,16 @@ def classes_of(about: PretrainedCfg) -> Classes:
     ids = tuple(info.label_names())
     if subset == "imagenet-1k":
         return Classes(name_imagenet_classes(ids), ids)
-    return Classes(_distinct([text.partition(",")[0] for text in info.label_descriptions()], ids), ids)
+    return Classes(_make_distinct([text.partition(",")[0] for text in info.label_descriptions()], ids), ids)
 
 
-def _distinct(names: list[str], ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+def _make_distinct(names: list[str], ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
     """With the id, or else the number, of the class where a name occurs more than once."""
-    with_ids = _told_apart(names, ids)
-    return with_ids if len(set(with_ids)) == len(names) else _told_apart(names, [str(i) for i in range(len(names))])
+    with_ids = _append_marks(names, ids)
+    return with_ids if len(set(with_ids)) == len(names) else _append_marks(names, [str(i) for i in range(len(names))])
 
 
-def _told_apart(names: list[str], marks: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+def _append_marks(names: list[str], marks: list[str] | tuple[str, ...]) -> tuple[str, ...]:
     often = Counter(names)
     return tuple(name if often[name] == 1 else f"{name} ({mark})" for name, mark in zip(names, marks, strict=True))
 
@@ -155,14 +155,14 @@ class Start:
     licence: str  # of the pretrained weights, as timm states it
 
 
-def start(options: AdaptOptions) -> Start:
+def build_start(options: AdaptOptions) -> Start:
     """With any looks at all the model says what the plain average of its features says."""
-    about = _pretrained(options)
-    config = config_of(options, about)
+    about = _find_pretrained(options)
+    config = make_config(options, about)
     model = tn.build(config, seed=options.seed)
     init = InitSection(weights=options.weights, tag=options.tag, classifier=True, even_weights=True)  # type: ignore[arg-type]
     origin = warm_start(model, init)
-    classes = classes_of(about)
+    classes = find_classes(about)
     model.class_names = classes.names
     model.source = origin
     side = options.full_resolution or min(max(about.input_size[-1], config.base_resolution), config.input_size)
@@ -174,17 +174,17 @@ def start(options: AdaptOptions) -> Start:
     return Start(model, classes, side, origin, about.license or "")
 
 
-def config_of(options: AdaptOptions, about: PretrainedCfg) -> TNetConfig:
+def make_config(options: AdaptOptions, about: PretrainedCfg) -> TNetConfig:
     side = options.base_resolution or round(options.input_size * options.cell_fraction)
     config = TNetConfig(
         backbone=options.backbone, num_classes=about.num_classes, input_size=options.input_size, base_resolution=side,
         grid=options.grid, cell_fraction=options.cell_fraction, budget=(options.budget,), positional="additive",
         weighting=True, mean=about.mean, std=about.std,
     )  # fmt: skip
-    return with_late_map(config)
+    return choose_late_map(config)
 
 
-def _pretrained(options: AdaptOptions) -> PretrainedCfg:
+def _find_pretrained(options: AdaptOptions) -> PretrainedCfg:
     name = f"{options.backbone}.{options.tag}" if options.tag else options.backbone
     if options.backbone not in timm.list_models(options.backbone):
         near = timm.list_models(f"*{options.backbone.strip('*')[:12]}*")[:3]
@@ -202,22 +202,22 @@ def _pretrained(options: AdaptOptions) -> PretrainedCfg:
     return about
 
 
-_MOST_CHANNELS = 512  # the location module has about three times their square in parameters
+_MAX_CHANNELS = 512  # the location module has about three times their square in parameters
 
 
-def with_late_map(config: TNetConfig) -> TNetConfig:
+def choose_late_map(config: TNetConfig) -> TNetConfig:
     """The configuration with block and rows of that map; left to the paper's rule where there is none."""
     _, stride, centres = cell_geometry(config)
     for block in reversed(survey_of(config).blocks):
-        if block.channels > _MOST_CHANNELS or not block.covers(config.base_resolution):
+        if block.channels > _MAX_CHANNELS or not block.covers(config.base_resolution):
             continue
-        rows = _nearest_rows(block, config.base_resolution, stride, centres)
+        rows = _find_nearest_rows(block, config.base_resolution, stride, centres)
         if rows is not None:
             return replace(config, location_block=block.name, location_rows=rows)
     return config
 
 
-def _nearest_rows(block: BlockMap, side: int, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
+def _find_nearest_rows(block: BlockMap, side: int, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
     """The row in which each cell's centre lies, if every cell has one of its own, centred within half a stride."""
     height = side / block.rows
     rows = [min(max(round(centre / height - 0.5), 0), block.rows - 1) for centre in centres]

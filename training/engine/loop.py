@@ -27,19 +27,19 @@ from training.engine.run_folder import (
     CHECKPOINT_FOLDER,
     RunState,
     check_folder,
-    fingerprint,
+    collect_optimiser_tensors,
+    fingerprint_data,
     load_state,
     make_folder,
-    optimiser_tensors,
     refuse_changes,
     restore_optimiser,
     save_state,
-    tensors_under,
+    select_tensors,
     write_checkpoint,
     write_recipe,
 )
 from training.engine.step import Learner, OptimisationStep, make_accelerator
-from training.engine.validation import Stopping, Validation, batch_accuracy
+from training.engine.validation import Stopping, Validation, measure_batch
 from training.engine.warm_start import warm_start
 from training.recipes.reading import to_mapping
 from training.recipes.recipe import Recipe
@@ -119,11 +119,11 @@ class Engine:
             self.accelerator.scaler.load_state_dict(state.numbers["scaler"])
 
     def _restore(self, state: RunState) -> None:
-        refuse_changes(self.recipe, fingerprint(self.data), state.numbers)
+        refuse_changes(self.recipe, fingerprint_data(self.data), state.numbers)
         self.origin, self._earlier_seconds = state.numbers["origin"], float(state.numbers["seconds"])
-        self.model.load_state_dict(tensors_under(state.tensors, "model."))
+        self.model.load_state_dict(select_tensors(state.tensors, "model."))
         if self.average is not None:
-            self.average.model.load_state_dict(tensors_under(state.tensors, "average."))
+            self.average.model.load_state_dict(select_tensors(state.tensors, "average."))
         restore_optimiser(self._optimiser, state.tensors)
         self.step = self._saved_step = state.step
 
@@ -212,7 +212,7 @@ class Engine:
         self.validation.expect(images)
         if self.metrics is None or self.learner.last is None:
             return
-        accuracy = batch_accuracy(self.model, self.learner.last, labels.repeat(self.recipe.loss.samples))
+        accuracy = measure_batch(self.model, self.learner.last, labels.repeat(self.recipe.loss.samples))
         rates = {f"lr_{group['name']}": group["lr"] for group in self._optimiser.param_groups}
         more = {"gradient_norm": self._current.gradient_norm, **rates, "images_per_second": images}
         self.metrics.record_training(self.step, self.step / self.per_epoch, values | more, accuracy)
@@ -235,11 +235,11 @@ class Engine:
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
-        tensors |= optimiser_tensors(self._optimiser)
+        tensors |= collect_optimiser_tensors(self._optimiser)
         scaler = self.accelerator.scaler
         numbers = {
             "recipe": to_mapping(self.recipe),
-            "data": fingerprint(self.data),
+            "data": fingerprint_data(self.data),
             "origin": self.origin,
             "seconds": self._earlier_seconds + self.stopping.seconds,
             "scaler": scaler.state_dict() if scaler is not None else None,

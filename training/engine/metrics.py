@@ -54,8 +54,8 @@ class Metrics:
         if not self._path.exists():
             return
         lines = self._path.read_text(errors="replace").splitlines()
-        kept = [line for line in lines if _step_of(line) <= step]
-        self.validated = max((_step_of(line) for line in kept if '"kind": "validation"' in line), default=-1)
+        kept = [line for line in lines if _read_step(line) <= step]
+        self.validated = max((_read_step(line) for line in kept if '"kind": "validation"' in line), default=-1)
         write_atomically(self._path, lambda path: path.write_text("".join(f"{line}\n" for line in kept)))
 
     def record(self, kind: str, step: int, values: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ class Metrics:
         self, step: int, epoch: float, values: dict[str, float], accuracy: dict[tuple[int, ...], float]
     ) -> None:
         """Means of the last steps and the accuracy of the last batch at every budget."""
-        named = {budget_name(budget): top1 for budget, top1 in accuracy.items()}
+        named = {name_budget(budget): top1 for budget, top1 in accuracy.items()}
         self.record("train", step, {"epoch": epoch, **values, "accuracy": named})
         shown = {"loss": "{loss:.3f}", "reward": "{reward:.2f}", "baseline": "{baseline:.2f}"}
         line = {name: text.format(**values) for name, text in shown.items()}
@@ -87,8 +87,8 @@ class Metrics:
         self._bar.set_postfix(line, refresh=False)
 
     def record_validation(self, step: int, epoch: float, curve: dict[tuple[int, ...], Accuracy]) -> None:
-        top1 = {budget_name(budget): accuracy.top1 for budget, accuracy in curve.items()}
-        top5 = {budget_name(budget): accuracy.top5 for budget, accuracy in curve.items()}
+        top1 = {name_budget(budget): accuracy.top1 for budget, accuracy in curve.items()}
+        top5 = {name_budget(budget): accuracy.top5 for budget, accuracy in curve.items()}
         self.record("validation", step, {"top1": top1, "top5": top5})
         shown = "  ".join(f"{name}: {100 * value:.1f} %" for name, value in top1.items())
         self.say(f"epoch {epoch:.1f}, validation top-1 by looks  {shown}")
@@ -106,12 +106,12 @@ class Metrics:
         self._board.close()
 
 
-def budget_name(budget: tuple[int, ...]) -> str:
+def name_budget(budget: tuple[int, ...]) -> str:
     """'3', '2+1' for three levels, 'all' for a plain classifier."""
     return "+".join(str(k) for k in budget) or "all"
 
 
-def _step_of(line: str) -> int:
+def _read_step(line: str) -> int:
     try:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

@@ -36,7 +36,7 @@ class KerasAdam(torch.optim.Adam):
         return super().step(closure)
 
 
-def parameter_groups(model: TNet, section: OptimSection) -> list[dict[str, Any]]:
+def make_parameter_groups(model: TNet, section: OptimSection) -> list[dict[str, Any]]:
     """Learning parameters in up to six groups: backbone, location and the rest, each with and without decay."""
     rates = {
         "backbone": section.lr if section.backbone_lr is None else section.backbone_lr,
@@ -64,13 +64,13 @@ def parameter_groups(model: TNet, section: OptimSection) -> list[dict[str, Any]]
 
 
 def make_optimiser(model: TNet, section: OptimSection) -> torch.optim.Optimizer:
-    groups = parameter_groups(model, section)
+    groups = make_parameter_groups(model, section)
     if section.method == "adamw":
         return torch.optim.AdamW(groups, lr=section.lr, betas=section.betas, eps=section.epsilon)
     return KerasAdam(groups, lr=section.lr, betas=section.betas, eps=section.epsilon)
 
 
-def rate_factor(section: OptimSection, step: int, steps: int) -> float:
+def compute_rate_factor(section: OptimSection, step: int, steps: int) -> float:
     """Share of the peak learning rate at `step` (from 0) of `steps`.
 
     "step": constant, then multiplied once by `drop_factor`, when more than `drop_at` of the steps
@@ -100,7 +100,7 @@ def freeze(model: TNet, section: FreezeSection) -> None:
             raise TNetError(f"The recipe freezes the module '{name}', which this model does not have.")
         module.requires_grad_(False)
     if section.stages:
-        for parameter in _first_stages(model.features.body, section.stages):
+        for parameter in _find_first_stages(model.features.body, section.stages):
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise TNetError("The recipe freezes every parameter: nothing is left to learn.")
@@ -119,7 +119,7 @@ def set_training_mode(model: TNet, section: FreezeSection) -> None:
             module.eval()
 
 
-def _first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
+def _find_first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
     """Parameters of the stem and the first `count` stages, by timm's own division of its models."""
     matcher = getattr(body, "group_matcher", None)
     if callable(matcher):

@@ -27,7 +27,7 @@ from tnet_core.checkpoints.files import read_bounded, reason, write_atomically
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
-from training.evaluation.output import source_commit
+from training.evaluation.output import find_source_commit
 from training.recipes.reading import from_mapping, to_mapping, to_text
 from training.recipes.recipe import Recipe
 
@@ -35,7 +35,7 @@ RECIPE_FILE = "recipe.yaml"
 CHECKPOINT_FOLDER = "checkpoint"
 
 # What a continued run may change: none of it enters the arithmetic.
-_FREE = {
+_CHANGEABLE_KEYS = {
     "about", "paper", "validate_every", "validation_images", "save_minutes", "provenance",
     "data.root", "data.cache", "data.workers",
 }  # fmt: skip
@@ -44,7 +44,7 @@ _FREE = {
 def check_folder(out: Path, *, resume: bool) -> None:
     """Refuse to mix two runs in one folder; nothing is written."""
     try:
-        begun, finished = bool(states(out)), (out / CHECKPOINT_FOLDER).exists()
+        begun, finished = bool(list_states(out)), (out / CHECKPOINT_FOLDER).exists()
         used = begun or finished or (out / RECIPE_FILE).exists()
     except OSError as error:
         raise TNetError(f"Cannot read '{out}': {reason(error)}.") from None
@@ -67,7 +67,7 @@ def write_recipe(out: Path, recipe: Recipe) -> None:
     write_atomically(out / RECIPE_FILE, lambda path: path.write_text(to_text(recipe)))
 
 
-def fingerprint(dataset: ImageDataset) -> dict[str, int]:
+def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
     """What tells one training split from another, without decoding an image."""
     labels = np.asarray(dataset.labels, dtype=np.int64)
     return {
@@ -80,9 +80,13 @@ def fingerprint(dataset: ImageDataset) -> dict[str, int]:
 def refuse_changes(recipe: Recipe, data: dict[str, int], before: dict[str, Any]) -> None:
     """A run continues under the recipe and on the data it began with; `before` are the numbers of its state."""
     # Read back first: a state may be older than some key, which then has its default.
-    old, new = (dict(_flat(to_mapping(made))) for made in (from_mapping(before["recipe"]), recipe))
+    old, new = (dict(_flatten(to_mapping(made))) for made in (from_mapping(before["recipe"]), recipe))
     for name in sorted(old.keys() | new.keys()):
-        if name not in _FREE and name.partition(".")[0] not in _FREE and old.get(name) != new.get(name):
+        if (
+            name not in _CHANGEABLE_KEYS
+            and name.partition(".")[0] not in _CHANGEABLE_KEYS
+            and old.get(name) != new.get(name)
+        ):
             raise TNetError(
                 f"The run cannot be continued with another '{name}' ({new.get(name)!s:.60} instead of "
                 f"{old.get(name)!s:.60}); start a new one in another folder."
@@ -94,10 +98,10 @@ def refuse_changes(recipe: Recipe, data: dict[str, int], before: dict[str, Any])
         )
 
 
-def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -111,7 +115,7 @@ def write_checkpoint(
         "recipe": recipe.name,
         "seed": recipe.seed,
         **({"paper": recipe.paper} if recipe.paper else {}),
-        **({"commit": commit} if (commit := source_commit()) else {}),
+        **({"commit": commit} if (commit := find_source_commit()) else {}),
         **recipe.provenance,
         **details,
     }
@@ -136,7 +140,7 @@ def save_state(run: Path, state: RunState) -> Path:
     target = run / f"state-{state.step:09d}"
     temporary = run / f".state-{os.getpid()}.tmp"
     try:
-        _write(temporary, state)
+        _write_state(temporary, state)
         if target.exists():
             shutil.rmtree(target)
         temporary.rename(target)
@@ -145,12 +149,12 @@ def save_state(run: Path, state: RunState) -> Path:
         raise TNetError(f"Cannot save the state of the run in '{run}': {reason(error)}.") from None
     finally:  # also when interrupted from the keyboard
         shutil.rmtree(temporary, ignore_errors=True)
-    for older in states(run)[:-1]:
+    for older in list_states(run)[:-1]:
         shutil.rmtree(older, ignore_errors=True)
     return target
 
 
-def _write(folder: Path, state: RunState) -> None:
+def _write_state(folder: Path, state: RunState) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
@@ -166,7 +170,7 @@ def remove_leftovers(run: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def states(run: Path) -> list[Path]:
+def list_states(run: Path) -> list[Path]:
     """Complete states, oldest first."""
     if not run.is_dir():
         return []
@@ -175,7 +179,7 @@ def states(run: Path) -> list[Path]:
 
 def load_state(run: Path) -> RunState | None:
     """The newest state, None if there is none."""
-    found = states(run)
+    found = list_states(run)
     if not found:
         return None
     folder = found[-1]
@@ -191,7 +195,7 @@ def load_state(run: Path) -> RunState | None:
         raise TNetError(f"The saved state '{folder}' cannot be read ({reason(error)}); remove it.") from None
 
 
-def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+def collect_optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's memory under 'optimiser.<number of the parameter>.<slot>'."""
     memory = optimiser.state_dict()["state"]
     return {
@@ -211,7 +215,7 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tenso
     optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
-def tensors_under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def select_tensors(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The tensors under a prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 

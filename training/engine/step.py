@@ -14,8 +14,8 @@ from torch.distributions import Beta
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet, TrainOutput
-from training.engine.optimiser import rate_factor, set_rates
-from training.objective import l2_parameters, learning_rule, selector
+from training.engine.optimiser import compute_rate_factor, set_rates
+from training.objective import compute_terms, make_selector, select_l2_parameters
 from training.recipes.recipe import Recipe
 
 LOGGED = ("joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "l2", "contrastive", "reward")
@@ -29,7 +29,7 @@ class Learner(nn.Module):
         self.model = model
         self.loss = recipe.loss
         self._mixup = recipe.augment.mixup
-        self._select = selector(recipe.policy, model.config)
+        self._select = make_selector(recipe.policy, model.config)
         self._l2 = recipe.loss.l2_on
         self.last: TrainOutput | None = None  # of the most recent call, for accuracies that need no backbone
 
@@ -38,12 +38,12 @@ class Learner(nn.Module):
             images, labels = images.repeat(self.loss.samples, 1, 1, 1), labels.repeat(self.loss.samples)
         targets = None
         if self._mixup:
-            images, labels, targets = mixed(images, labels, self._mixup, self.model.config.num_classes)
+            images, labels, targets = mix_images(images, labels, self._mixup, self.model.config.num_classes)
         baseline = getattr(self.model, "reward_baseline", torch.zeros((), device=images.device))
         out = self.model.forward_train(images, select=self._select)
-        decayed = l2_parameters(self.model, self._l2) if self.loss.l2 else []
-        terms = learning_rule(out, labels, baseline, self.loss, decayed, targets=targets)
-        self.last = _without_graph(out)
+        decayed = select_l2_parameters(self.model, self._l2) if self.loss.l2 else []
+        terms = compute_terms(out, labels, baseline, self.loss, decayed, targets=targets)
+        self.last = _detach(out)
         return {
             "loss": terms.total,
             "next_baseline": terms.next_baseline,
@@ -51,7 +51,7 @@ class Learner(nn.Module):
         }
 
 
-def _without_graph(out: TrainOutput) -> TrainOutput:
+def _detach(out: TrainOutput) -> TrainOutput:
     """The same numbers; keeping them keeps no activations alive."""
 
     def detached(value: Tensor | list[Tensor]) -> Tensor | list[Tensor]:
@@ -60,7 +60,7 @@ def _without_graph(out: TrainOutput) -> TrainOutput:
     return TrainOutput(**{f.name: detached(getattr(out, f.name)) for f in fields(out)})  # type: ignore[arg-type]
 
 
-def mixed(images: Tensor, labels: Tensor, alpha: float, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+def mix_images(images: Tensor, labels: Tensor, alpha: float, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Each image over another one: the blends, the label of the stronger image, and the shares of all classes.
 
     (B, 3, S, S), (B,) -> the same, and (B, classes). Shares of the stronger image are at least a half, so the
@@ -114,7 +114,7 @@ class OptimisationStep:
     def add_part(self, images: Tensor, labels: Tensor, step: int) -> bool:
         """Do forward and backward of one part after `step` whole steps; return True when it completed a step."""
         torch.manual_seed(self._seed(step))
-        set_rates(self._optimiser, rate_factor(self._recipe.optim, step, self._steps))
+        set_rates(self._optimiser, compute_rate_factor(self._recipe.optim, step, self._steps))
         with self._accelerator.accumulate(self._learner):
             found = self._learner(images, labels)
             logged = [found[name].detach().float() for name in ("loss", "next_baseline", *LOGGED)]

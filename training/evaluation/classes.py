@@ -2,7 +2,7 @@
 
 Names are compared as they are first, then without case, without a number in front ('001.') and with
 underscores and hyphens as spaces: '001.Black_footed_Albatross' is 'Black-footed Albatross'. People bring more classes
-than a checkpoint learned: `known_part` is the part of their data that it can be measured on.
+than a checkpoint learned: `select_known` is the part of their data that it can be measured on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from training.data.sample import ImageDataset, Sample
 Match = Literal["name", "order"]
 
 
-def plain_name(name: str) -> str:
+def simplify_name(name: str) -> str:
     """What two spellings of one class have in common."""
     without_number = re.sub(r"^\d+[.\s_-]+(?=\D)", "", name.strip())
     return re.sub(r"[\s_-]+", " ", without_number).strip().casefold()
@@ -40,11 +40,11 @@ def match_classes(found: Sequence[str], known: Sequence[str], count: int, match:
     exact = {name: label for label, name in enumerate(known)}
     similar: dict[str, list[int]] = {}
     for label, name in enumerate(known):
-        similar.setdefault(plain_name(name), []).append(label)
+        similar.setdefault(simplify_name(name), []).append(label)
     labels: list[int] = []
     unknown: list[str] = []
     for name in found:
-        candidates = [exact[name]] if name in exact else similar.get(plain_name(name), [])
+        candidates = [exact[name]] if name in exact else similar.get(simplify_name(name), [])
         if len(candidates) > 1:
             raise TNetError(
                 f"The class '{name}' could be any of {len(candidates)} classes of the checkpoint; rename it."
@@ -52,14 +52,14 @@ def match_classes(found: Sequence[str], known: Sequence[str], count: int, match:
         labels += candidates
         unknown += [] if candidates else [name]
     if unknown:
-        raise TNetError(_unknown(unknown, len(found), known))
+        raise TNetError(_describe_unknown(unknown, len(found), known))
     for name, label in zip(found, labels, strict=True):
         if labels.count(label) > 1:
             raise TNetError(f"Two classes of the data are the checkpoint's '{known[label]}', one of them '{name}'.")
     return labels
 
 
-def _unknown(unknown: list[str], found: int, known: Sequence[str]) -> str:
+def _describe_unknown(unknown: list[str], found: int, known: Sequence[str]) -> str:
     few = ", ".join(f"'{name}'" for name in unknown[:3]) + (", …" if len(unknown) > 3 else "")
     which = "is not a class" if len(unknown) == 1 else "are not classes"
     advice = (
@@ -73,7 +73,7 @@ def _unknown(unknown: list[str], found: int, known: Sequence[str]) -> str:
     )
 
 
-class Relabelled:
+class RelabelledDataset:
     """A data set with the checkpoint's labels."""
 
     def __init__(self, dataset: ImageDataset, labels: Sequence[int], class_names: Sequence[str]) -> None:
@@ -96,29 +96,29 @@ def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDa
     if dataset.class_names:
         labels = match_classes(dataset.class_names, model.class_names, count, match)
         if labels != list(range(count)):
-            return Relabelled(dataset, labels, model.class_names)
+            return RelabelledDataset(dataset, labels, model.class_names)
     elif len(dataset) and max(dataset.labels) >= count:
         raise TNetError(f"The data has a class {max(dataset.labels)}, but the checkpoint has only {count} classes.")
     return dataset
 
 
-_NAMED = 3  # classes that a sentence names
+_MAX_NAMED = 3  # classes that a sentence names
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPart:
     dataset: ImageDataset  # with the labels of the model
     left_out: dict[str, int]  # class of the data -> its images
 
 
-def known_part(model: TNet, dataset: FileDataset) -> Known:
+def select_known(model: TNet, dataset: FileDataset) -> KnownPart:
     """Images of classes that are the checkpoint's, by name; several spellings of one class count as that class.
 
     A checkpoint that does not name its classes must have as many as the data.
     """
     if not model.class_names:
-        return Known(fit_to(model, dataset), {})
-    of = {label: _class_of(name, model) for label, name in enumerate(dataset.class_names)}
+        return KnownPart(fit_to(model, dataset), {})
+    of = {label: _find_class(name, model) for label, name in enumerate(dataset.class_names)}
     wanted = sorted({label for label in of.values() if label is not None})
     entries, left_out = [], dict.fromkeys((dataset.class_names[label] for label in of if of[label] is None), 0)
     for entry in dataset.entries:
@@ -129,14 +129,14 @@ def known_part(model: TNet, dataset: FileDataset) -> Known:
             entries.append(replace(entry, label=wanted.index(label)))
     if not entries:
         raise TNetError(
-            f"None of the classes is one of the checkpoint's ({listed(left_out)}); its {len(model.class_names)} "
+            f"None of the classes is one of the checkpoint's ({list_names(left_out)}); its {len(model.class_names)} "
             f"classes are like '{model.class_names[0]}': rename the folders, or choose another checkpoint."
         )
     names = [model.class_names[label] for label in wanted]
-    return Known(fit_to(model, type(dataset)(dataset.name, dataset.split, names, entries)), left_out)
+    return KnownPart(fit_to(model, type(dataset)(dataset.name, dataset.split, names, entries)), left_out)
 
 
-def _class_of(name: str, model: TNet) -> int | None:
+def _find_class(name: str, model: TNet) -> int | None:
     """The one class that a name means, written in full or by the first of its synonyms; None if there is none."""
     for known in (model.class_names, [synonyms.partition(",")[0] for synonyms in model.class_names]):
         try:
@@ -146,16 +146,16 @@ def _class_of(name: str, model: TNet) -> int | None:
     return None
 
 
-def listed(names: dict[str, int]) -> str:
+def list_names(names: dict[str, int]) -> str:
     """'wren', 'robin', …"""
-    few = ", ".join(f"'{name:.60}'" for name in list(names)[:_NAMED])
-    return few + (", …" if len(names) > _NAMED else "")
+    few = ", ".join(f"'{name:.60}'" for name in list(names)[:_MAX_NAMED])
+    return few + (", …" if len(names) > _MAX_NAMED else "")
 
 
-def told(left_out: dict[str, int]) -> str:
+def describe_left_out(left_out: dict[str, int]) -> str:
     """One sentence about classes that were left out; empty if none was."""
     if not left_out:
         return ""
     images, several = sum(left_out.values()), len(left_out) > 1
     which = f"{len(left_out)} classes that the checkpoint does not know" if several else "a class that is not known"
-    return f"Left out: {images} image{'s' * (images != 1)} of {which} ({listed(left_out)})."
+    return f"Left out: {images} image{'s' * (images != 1)} of {which} ({list_names(left_out)})."

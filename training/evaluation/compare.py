@@ -21,7 +21,7 @@ from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.files import EVALUATION_FILE, MAX_BYTES
 from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
-from training.evaluation.bootstrap import interval, resampled_means
+from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.measure import Results
 from training.recipes.recipe import Recipe
 
@@ -34,7 +34,7 @@ class Difference:
     low: float  # of first - second, 95 %
     high: float
 
-    def text(self) -> str:
+    def describe(self) -> str:
         return (
             f"{100 * self.first:.2f} % against {100 * self.second:.2f} % on {self.images} images: "
             f"{100 * (self.first - self.second):+.2f} points [{100 * self.low:+.2f}, {100 * self.high:+.2f}]"
@@ -51,15 +51,15 @@ def compare(
     seed: int = 0,
 ) -> Difference:
     """Top-1 of two contents of `evaluation.json` on the images they share, with a paired interval."""
-    ours, theirs = paired(first.get("per_image", {}), budget, second.get("per_image", {}), other)
+    ours, theirs = pair_results(first.get("per_image", {}), budget, second.get("per_image", {}), other)
     if not len(ours):
         raise TNetError("The two evaluations have no image in common.")
     difference = (ours.astype(np.float32) - theirs)[:, None]
-    low, high = interval(resampled_means(difference, resamples, seed), 0.95)[0]
+    low, high = compute_interval(resample_means(difference, resamples, seed), 0.95)[0]
     return Difference(len(ours), float(ours.mean()), float(theirs.mean()), float(low), float(high))
 
 
-def read(spec: str) -> tuple[dict[str, Any], tuple[int, ...]]:
+def read_side(spec: str) -> tuple[dict[str, Any], tuple[int, ...]]:
     """The content and the budget that a command-line word means."""
     name, colon, tail = spec.rpartition(":")
     chosen = bool(colon) and all(part.isdecimal() for part in tail.split(","))
@@ -82,32 +82,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("second", metavar="B", help="likewise")
     options = parser.parse_args(arguments)
     try:
-        print(compare(*read(options.first), *read(options.second)).text())
+        print(compare(*read_side(options.first), *read_side(options.second)).describe())
     except TNetError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-ABOUT = (
+PER_IMAGE_ABOUT = (
     "One image after the other, ordered by the crc32 of its name ('<class>/<file stem>'): 'images' holds the crc32s "
     "as 8 hexadecimal digits each; 'top1' holds one text per budget whose hexadecimal digits are the images' bits, "
     "first image first, 1 for a right prediction of the learned policy."
 )
 
 
-def pack(results: Results, budgets: list[tuple[int, ...]]) -> dict[str, Any]:
+def pack_results(results: Results, budgets: list[tuple[int, ...]]) -> dict[str, Any]:
     order = np.argsort(results["crc"], kind="stable")
     right = np.asarray(results["top1/learned"], dtype=bool)[order]
     return {
-        "about": ABOUT,
+        "about": PER_IMAGE_ABOUT,
         "images": results["crc"][order].astype(">u4").tobytes().hex(),
         "budgets": [list(budget) for budget in budgets],
         "top1": [np.packbits(right[:, column]).tobytes().hex() for column in range(len(budgets))],
     }
 
 
-def unpack(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def unpack_results(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """The crc32s of the images and whether each was right with this budget."""
     try:
         crc = np.frombuffer(bytes.fromhex(packed["images"]), dtype=">u4").astype(np.uint32)
@@ -120,20 +120,20 @@ def unpack(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.ndarray,
     return crc, bits[: len(crc)].astype(bool)
 
 
-def paired(
+def pair_results(
     first: dict[str, Any], budget: tuple[int, ...], second: dict[str, Any], other: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Right or wrong of the images that two evaluations have in common, in the same order.
 
     A crc32 that occurs twice in one of them says nothing about which image it is and is left out.
     """
-    (crc_a, right_a), (crc_b, right_b) = unpack(first, budget), unpack(second, other)
-    unique_a, unique_b = _unique(crc_a), _unique(crc_b)
+    (crc_a, right_a), (crc_b, right_b) = unpack_results(first, budget), unpack_results(second, other)
+    unique_a, unique_b = _find_unique(crc_a), _find_unique(crc_b)
     _, at_a, at_b = np.intersect1d(crc_a[unique_a], crc_b[unique_b], assume_unique=True, return_indices=True)
     return right_a[unique_a][at_a], right_b[unique_b][at_b]
 
 
-def _unique(values: np.ndarray) -> np.ndarray:
+def _find_unique(values: np.ndarray) -> np.ndarray:
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[inverse] == 1)
 
@@ -153,7 +153,7 @@ _ARCHITECTURE = (
 
 
 @dataclass(frozen=True)
-class Beside:
+class PaperReference:
     """The paper's numbers beside ours."""
 
     selector: str = ""  # as `tnet_core.published.paper_rows` takes it; empty: none
@@ -171,16 +171,16 @@ class Beside:
         return "nearest" if self.nearest else "paper"
 
 
-def beside(model: tn.TNet, recipe: Recipe | None) -> Beside:
+def find_paper_reference(model: tn.TNet, recipe: Recipe | None) -> PaperReference:
     """By the model's provenance, else by the recipe it is measured on."""
     told = card_of(model).provenance.get("paper")
     selector = told if isinstance(told, str) and told else recipe.paper if recipe is not None else ""
-    return Beside(selector, difference(model.config, selector)) if selector else Beside()
+    return PaperReference(selector, compare_architecture(model.config, selector)) if selector else PaperReference()
 
 
-def difference(config: tn.TNetConfig, selector: str) -> str:
+def compare_architecture(config: tn.TNetConfig, selector: str) -> str:
     """'another backbone' or 'another architecture' than that of the paper's model; empty if it is the same."""
-    name = preset_of(selector)
+    name = find_preset(selector)
     if name is None:
         return "another architecture"
     papers = tn.preset(name)
@@ -190,7 +190,7 @@ def difference(config: tn.TNetConfig, selector: str) -> str:
     return "" if same else "another architecture"
 
 
-def preset_of(selector: str) -> str | None:
+def find_preset(selector: str) -> str | None:
     """The preset of the paper's model that a selector names."""
     if selector.startswith("ablation:") and "Saccader" not in selector:
         return "imagenet-bagnet77"

@@ -17,7 +17,7 @@ from torch import Tensor
 from tnet_core.counterfactual import Lattice, Move, Placement, compare, moved, place, score
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.bootstrap import interval, resampled_means
+from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.features import look_at
 from training.evaluation.plan import Options, Tree
 from training.evaluation.stream import Batch
@@ -48,7 +48,7 @@ _CONTENT, _POSITION, _CELLS, _MOVED, _FOLLOWED, _NEAR, _STAYED, _RIGHT = range(8
 _SHARES = {"followed": _FOLLOWED, "near": _NEAR, "stayed": _STAYED}
 
 
-def planned(name: str, lattice: Lattice, width: int, height: int) -> Placement:
+def plan_move(name: str, lattice: Lattice, width: int, height: int) -> Placement:
     """One of `MOVES` on an image of this size."""
     if name in _STEPS:
         (across, down), (x, y) = lattice.step, _STEPS[name]
@@ -56,16 +56,18 @@ def planned(name: str, lattice: Lattice, width: int, height: int) -> Placement:
     return place(Move(flip=True) if name == "flip" else Move(scale=_ZOOM), width, height)
 
 
-def follow(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.ndarray]:
+def measure_moves(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.ndarray]:
     """`before`: logits of the unchanged images' first grids (B, n * n). -> per move (B, 8) float32."""
-    pixels = _pixels(batch)
+    pixels = _get_pixels(batch)
     old = before.float().cpu().numpy()
     lattices = [Lattice.of(model.config, image.shape[1], image.shape[0]) for image in pixels]
     found = {}
     for name in MOVES:
-        plans = [planned(name, lattice, p.shape[1], p.shape[0]) for lattice, p in zip(lattices, pixels, strict=True)]
+        plans = [plan_move(name, lattice, p.shape[1], p.shape[0]) for lattice, p in zip(lattices, pixels, strict=True)]
         changed = [moved(image, plan) for image, plan in zip(pixels, plans, strict=True)]
-        looks = look_at(model, replace(batch, images=_as_given(batch, changed)), _thumbnails(model.config))
+        looks = look_at(
+            model, replace(batch, images=_restore_format(batch, changed)), _make_thumbnail_tree(model.config)
+        )
         new = looks.logits[0][:, 0].float().cpu().numpy()
         right = (looks.projections[:, 0] + model.classifier.linear.bias).argmax(1).cpu() == batch.labels
         rows = np.empty((batch.size, 8), dtype=np.float32)
@@ -77,29 +79,29 @@ def follow(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.ndarray]:
     return found
 
 
-def _thumbnails(config: TNetConfig) -> Tree:
+def _make_thumbnail_tree(config: TNetConfig) -> Tree:
     return Tree((0,) * (config.levels - 1))
 
 
-def _pixels(batch: Batch) -> list[np.ndarray]:
+def _get_pixels(batch: Batch) -> list[np.ndarray]:
     """(H, W, 3) each; in official sampling the S x S input, of which a cell's step is a whole number of pixels."""
     if isinstance(batch.images, Tensor):
         return list(batch.images.permute(0, 2, 3, 1).contiguous().numpy())
     return batch.images
 
 
-def _as_given(batch: Batch, images: list[np.ndarray]) -> Tensor | list[np.ndarray]:
+def _restore_format(batch: Batch, images: list[np.ndarray]) -> Tensor | list[np.ndarray]:
     if isinstance(batch.images, Tensor):
         return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
     return images
 
 
-def equivariance(results: dict[str, np.ndarray], options: Options) -> dict[str, Any]:
+def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dict[str, Any]:
     """The section of `evaluation.json`."""
     tables = [_Table(results[f"follow/{name}"]) for name in MOVES]
     columns = np.concatenate([table.columns for table in tables], axis=1)
     means = columns.mean(0, dtype=np.float64)[None]
-    samples = resampled_means(columns, options.resamples, options.seed)
+    samples = resample_means(columns, options.resamples, options.seed)
     width = tables[0].columns.shape[1]
     transforms: dict[str, Any] = {}
     for at, (name, table) in enumerate(zip(MOVES, tables, strict=True)):
@@ -107,18 +109,20 @@ def equivariance(results: dict[str, np.ndarray], options: Options) -> dict[str, 
         mean, sample = _Means(means[:, span]), _Means(samples[:, span])
         told: dict[str, Any] = {"about": MOVES[name], "images": table.compared, "cells": table.cells}
         for key in ("score", "content", "position"):
-            told |= _told(key, getattr(mean, key), getattr(sample, key), options)
+            told |= _report_value(key, getattr(mean, key), getattr(sample, key), options)
         first: dict[str, Any] = {"images": table.moved}
         for key in _SHARES:
-            first |= _told(key, mean.share(key), sample.share(key), options)
-        transforms[name] = told | {"first_look": first} | _told("top1_thumbnail", mean.right, sample.right, options)
+            first |= _report_value(key, mean.share(key), sample.share(key), options)
+        transforms[name] = (
+            told | {"first_look": first} | _report_value("top1_thumbnail", mean.right, sample.right, options)
+        )
     parts = (len(tables), width)
     whole, resampled = (_Means(np.asarray(v).reshape(-1, *parts).sum(1)) for v in (means, samples))
     return {
         "about": ABOUT,
-        **_told("score", whole.score, resampled.score, options),
-        **_told("content", whole.content, resampled.content, options),
-        **_told("position", whole.position, resampled.position, options),
+        **_report_value("score", whole.score, resampled.score, options),
+        **_report_value("content", whole.content, resampled.content, options),
+        **_report_value("position", whole.position, resampled.position, options),
         "transforms": transforms,
     }
 
@@ -153,10 +157,10 @@ class _Means:
             return np.where(self._means[:, images] > 0, self._means[:, column] / self._means[:, images], np.nan)
 
 
-def _told(key: str, value: np.ndarray, samples: np.ndarray, options: Options) -> dict[str, Any]:
-    ends = interval(samples[:, None], options.confidence)[0]
-    return {key: _number(value[0]), f"{key}_interval": [_number(end) for end in ends]}
+def _report_value(key: str, value: np.ndarray, samples: np.ndarray, options: Options) -> dict[str, Any]:
+    ends = compute_interval(samples[:, None], options.confidence)[0]
+    return {key: _round_number(value[0]), f"{key}_interval": [_round_number(end) for end in ends]}
 
 
-def _number(value: float) -> float | None:
+def _round_number(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), 4)

@@ -19,22 +19,29 @@ from tnet_core.checkpoints.evaluation import SCHEMA
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
-from training.evaluation.compare import pack
-from training.evaluation.equivariance import equivariance
-from training.evaluation.learned_policy import heat_map, stopping_curves, typical_images
-from training.evaluation.measure import Measurer, Results, stopping_budget
-from training.evaluation.output import run_information
-from training.evaluation.plan import Options, Plan, plan
-from training.evaluation.policies import mean_probabilities, sum_probabilities
-from training.evaluation.report import report
-from training.evaluation.stream import Batch, batches, evaluating, everywhere, shared, spread
-from training.evaluation.timing import IMAGES, time_budgets
+from training.evaluation.compare import pack_results
+from training.evaluation.equivariance import report_equivariance
+from training.evaluation.learned_policy import compute_stopping_curves, find_typical_images, report_heat_map
+from training.evaluation.measure import Measurer, Results, choose_stopping_budget
+from training.evaluation.output import describe_run
+from training.evaluation.plan import Options, Plan, make_plan
+from training.evaluation.policies import average_probabilities, sum_probabilities
+from training.evaluation.report import report_accuracies
+from training.evaluation.stream import (
+    Batch,
+    evaluation_mode,
+    gather_results,
+    load_batches,
+    share_indices,
+    spread_indices,
+)
+from training.evaluation.timing import MAX_TIMED_IMAGES, time_budgets
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-_NAMED = 20  # unreadable files listed
+_MAX_NAMED = 20  # unreadable files listed
 
 
 def evaluate(
@@ -55,27 +62,27 @@ def evaluate(
     if len(dataset) == 0:
         raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
     config = model.config
-    planned = plan(config, options, fast=model.device.type == "cuda")
+    planned = make_plan(config, options, fast=model.device.type == "cuda")
     began = time.perf_counter()
     found = collect(model, dataset, planned, options, progress, accelerator)
     seconds = time.perf_counter() - began
     results = found.results
-    content: dict[str, Any] = {"schema": SCHEMA, "dataset": _about_data(dataset, found)}
-    content |= report(results, config, planned, options)
+    content: dict[str, Any] = {"schema": SCHEMA, "dataset": _describe_data(dataset, found)}
+    content |= report_accuracies(results, config, planned, options)
     content["trained_budget"] = list(planned.trained)
     if not config.is_baseline:
-        content["stopping"] = stopping_curves(results, config, stopping_budget(planned))
-        content["heat_map"] = heat_map(results, planned, config.grid, model.class_names)
-        content["typical"] = typical_images(results)
+        content["stopping"] = compute_stopping_curves(results, config, choose_stopping_budget(planned))
+        content["heat_map"] = report_heat_map(results, planned, config.grid, model.class_names)
+        content["typical"] = find_typical_images(results)
         if found.means:
             content["heat_map"]["mean_policy"] = [np.round(mean, 6).tolist() for mean in found.means]
     if planned.equivariance:
-        content["equivariance"] = equivariance(results, options)
+        content["equivariance"] = report_equivariance(results, options)
     processes = 1 if accelerator is None else accelerator.num_processes
     if options.timing and processes == 1:  # several would slow one another down
-        content["timing"] = _timed(model, dataset, results["index"], content["budgets"])
-    content["per_image"] = pack(results, planned.budgets)
-    content["run"] = run_information(model.device, processes, command) | {
+        content["timing"] = _add_timing(model, dataset, results["index"], content["budgets"])
+    content["per_image"] = pack_results(results, planned.budgets)
+    content["run"] = describe_run(model.device, processes, command) | {
         "model": model.source,
         "seed": options.seed,
         "random_draws": options.draws if "random" in planned.policies else 0,
@@ -88,20 +95,22 @@ def evaluate(
     return content
 
 
-def _timed(model: TNet, dataset: ImageDataset, indices: np.ndarray, entries: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_timing(
+    model: TNet, dataset: ImageDataset, indices: np.ndarray, entries: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Completes the entries of the budgets and tells how."""
-    images = [dataset[int(indices[at])].image for at in spread(len(indices), IMAGES)]
+    images = [dataset[int(indices[at])].image for at in spread_indices(len(indices), MAX_TIMED_IMAGES)]
     told, about = time_budgets(model, images, [tuple(entry["budget"]) for entry in entries])
     for entry in entries:
         entry.update(told.get(tuple(entry["budget"]), {}))
     return about
 
 
-def _about_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:
+def _describe_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:
     results = found.results
     about: dict[str, Any] = {
-        "name": _line(dataset.name),
-        "split": _line(dataset.split),
+        "name": _clean_line(dataset.name),
+        "split": _clean_line(dataset.split),
         "size": len(results["index"]),
         "classes": len(np.unique(results["label"])),
         # tells whether two files were measured on the same images
@@ -110,17 +119,17 @@ def _about_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:
     if found.unreadable:
         about["unreadable"] = {
             "count": len(found.unreadable),
-            "first": [_shortened(s) for s in found.unreadable[:_NAMED]],
+            "first": [_strip_folders(s) for s in found.unreadable[:_MAX_NAMED]],
         }
     return about
 
 
-def _shortened(sentence: str) -> str:
+def _strip_folders(sentence: str) -> str:
     """Without the folders of absolute paths."""
     return re.sub(r"(?<![\w.…])(?:/[^/'\"\n]+)+/(?=[^/\s])", "…/", sentence)[:300]
 
 
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     printable = "".join(c if c.isprintable() else " " for c in text).strip()
     return printable[:200] or "unnamed"
 
@@ -144,12 +153,12 @@ def collect(
     accelerator: Accelerator | None = None,
 ) -> Collected:
     """Every process gets everything. An error in one process ends all of them with its sentence."""
-    indices = spread(len(dataset), options.limit)
-    with evaluating(model), shared(indices, accelerator) as mine:
+    indices = spread_indices(len(dataset), options.limit)
+    with evaluation_mode(model), share_indices(indices, accelerator) as mine:
 
         def stream(what: str, batch_size: int) -> Iterator[Batch]:
             done = 0
-            for batch in batches(
+            for batch in load_batches(
                 dataset, mine, model.config, batch_size, options.workers, skip_unreadable=options.skip_unreadable
             ):
                 yield batch
@@ -159,27 +168,29 @@ def collect(
 
         means: list[np.ndarray] = []
         if "mean" in plan.policies:
-            totals = everywhere(lambda: sum_probabilities(model, stream("thumbnails", plan.first_batch)), accelerator)
-            means = mean_probabilities(np.sum(totals, axis=0))
+            totals = gather_results(
+                lambda: sum_probabilities(model, stream("thumbnails", plan.first_batch)), accelerator
+            )
+            means = average_probabilities(np.sum(totals, axis=0))
         measurer = Measurer(model, plan, options.seed, options.draws, means)
-        parts = everywhere(lambda: _measured(measurer, stream("looks", plan.batch_size)), accelerator)
+        parts = gather_results(lambda: _measure_all(measurer, stream("looks", plan.batch_size)), accelerator)
     tables = [table for table, _ in parts if table]
     unreadable = [sentence for _, sentences in parts for sentence in sentences]
     if not tables:
         raise TNetError(f"No image of {dataset.name} could be read: {unreadable[0] if unreadable else 'it has none.'}")
-    return Collected(_joined(tables), means, unreadable)
+    return Collected(_join_tables(tables), means, unreadable)
 
 
-def _measured(measurer: Measurer, stream: Iterable[Batch]) -> tuple[Results, list[str]]:
+def _measure_all(measurer: Measurer, stream: Iterable[Batch]) -> tuple[Results, list[str]]:
     tables, unreadable = [], []
     for batch in stream:
         unreadable += batch.unreadable
         if batch.size:
             tables.append(measurer(batch))
-    return _joined(tables) if tables else {}, unreadable
+    return _join_tables(tables) if tables else {}, unreadable
 
 
-def _joined(tables: list[Results]) -> Results:
+def _join_tables(tables: list[Results]) -> Results:
     whole = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
     order = np.argsort(whole["index"], kind="stable")
     return {key: values[order] for key, values in whole.items()}

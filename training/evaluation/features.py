@@ -23,7 +23,7 @@ from tnet_core.sampling.boxes import Box
 from tnet_core.sampling.grid import official_axis
 from tnet_core.trace import Trace
 from tnet_core.trace.aggregation import NOT_FINITE
-from training.evaluation.plan import Tree, grid_ranks
+from training.evaluation.plan import Tree, rank_cells
 from training.evaluation.stream import Batch
 
 # (paths of the grids (B, parents, depth): the cells from the thumbnail down to each, unit logits
@@ -31,7 +31,7 @@ from training.evaluation.stream import Batch
 Ranker = Callable[[Tensor, Tensor, list[int]], Tensor]
 
 
-def learned(_paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
+def rank_as_learned(_paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
     """The network's own ranking."""
     return logits
 
@@ -48,63 +48,65 @@ class Looks:
     cells: list[Tensor]  # per depth: (B, parents, width) the cells looked at, in raster order
     boxes: list[list[Box]]  # of each image, of the first level's looks: normalised x0, y0, x1, y1
 
-    def ranks(self, ranker: Ranker) -> Tensor:
+    def rank(self, ranker: Ranker) -> Tensor:
         """Place of each look in its grid: (B, N - 1)."""
         batch = len(self.images)
         placed = [self.features.new_zeros((batch, 0), dtype=torch.long)]
-        paths = _first_path(batch)
+        paths = _make_first_path(batch)
         for depth, (logits, cells) in enumerate(zip(self.logits, self.cells, strict=True)):
             scores = ranker(paths, logits, self.images).gather(2, cells)
-            placed.append(grid_ranks(scores.flatten(0, 1)).reshape(batch, self.tree.counts[depth]))
-            paths = _paths_below(paths, cells)
+            placed.append(rank_cells(scores.flatten(0, 1)).reshape(batch, self.tree.counts[depth]))
+            paths = _extend_paths(paths, cells)
         return torch.cat(placed, dim=1)
 
 
-def _first_path(batch: int) -> Tensor:
+def _make_first_path(batch: int) -> Tensor:
     """Of the thumbnail's grid, which has none above: (B, 1, 0)."""
     return torch.zeros((batch, 1, 0), dtype=torch.long)
 
 
-def _paths_below(paths: Tensor, cells: Tensor) -> Tensor:
+def _extend_paths(paths: Tensor, cells: Tensor) -> Tensor:
     """Of the next level's grids: paths (B, parents, depth), cells (B, parents, k) -> (B, parents * k, depth + 1)."""
     taken = cells.cpu().unsqueeze(3)
     return torch.cat([paths.unsqueeze(2).expand(-1, -1, taken.shape[2], -1), taken], dim=3).flatten(1, 2)
 
 
-def look_at(model: TNet, batch: Batch, tree: Tree, ranker: Ranker = learned) -> Looks:
+def look_at(model: TNet, batch: Batch, tree: Tree, ranker: Ranker = rank_as_learned) -> Looks:
     """Take the looks that `ranker` wants, as many per grid as `tree` is wide (all cells: the whole tree)."""
     if isinstance(batch.images, Tensor):
-        return _official(model, batch, batch.images, tree, ranker)
-    return _native(model, batch, batch.images, tree, ranker)
+        return _look_official(model, batch, batch.images, tree, ranker)
+    return _look_native(model, batch, batch.images, tree, ranker)
 
 
-def _official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker: Ranker) -> Looks:
-    size, paths = batch.size, _first_path(batch.size)
+def _look_official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker: Ranker) -> Looks:
+    size, paths = batch.size, _make_first_path(batch.size)
 
     def select(probabilities: Tensor, k: int) -> Tensor:
         nonlocal paths
         scores = ranker(paths, probabilities.log().view(*paths.shape[:2], -1), batch.indices)
         cells = top_k(scores.flatten(0, 1), k)
-        paths = _paths_below(paths, cells.view(*paths.shape[:2], k))
+        paths = _extend_paths(paths, cells.view(*paths.shape[:2], k))
         return cells
 
-    out = model.forward_train(images.to(model.device), tree.widths, select=top_k if ranker is learned else select)
+    out = model.forward_train(
+        images.to(model.device), tree.widths, select=top_k if ranker is rank_as_learned else select
+    )
     features = out.features.float()
     parents = (1, *tree.counts)
     return Looks(
         tree=tree,
         images=batch.indices,
         features=features,
-        projections=project(model, features),
+        projections=project_features(model, features),
         logits=[v.reshape(size, p, v.shape[1]) for p, v in zip(parents, out.location_logits, strict=False)],
         cells=[v.reshape(size, p, v.shape[1]) for p, v in zip(parents, out.selected, strict=False)],
         boxes=[
-            [grid_boxes(model.config)[cell] for cell in row] for row in out.selected[0].tolist()
+            [compute_grid_boxes(model.config)[cell] for cell in row] for row in out.selected[0].tolist()
         ] if out.selected else [[] for _ in range(size)],
     )  # fmt: skip
 
 
-def grid_boxes(config: TNetConfig) -> list[Box]:
+def compute_grid_boxes(config: TNetConfig) -> list[Box]:
     """The cells of the first grid in official sampling, clipped to the image."""
     side, n = config.input_size, config.grid
     axis = official_axis(side, n, config.cell_fraction)
@@ -113,7 +115,7 @@ def grid_boxes(config: TNetConfig) -> list[Box]:
     return [(x0, y0, x1, y1) for y0, y1 in spans for x0, x1 in spans]
 
 
-def _native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ranker: Ranker) -> Looks:
+def _look_native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ranker: Ranker) -> Looks:
     """One traversal per image, put into the order of the tree."""
     parts = []
     for index, image in zip(batch.indices, images, strict=True):
@@ -123,7 +125,7 @@ def _native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ran
             path = torch.tensor(grid.path, dtype=torch.long).reshape(1, 1, -1)
             return ranker(path, logits, [index]).flatten().sort(descending=True, stable=True).indices.tolist()
 
-        parts.append(_in_order(traverse(model, image, tree.widths, policy), tree))
+        parts.append(_sort_looks(traverse(model, image, tree.widths, policy), tree))
     features = torch.from_numpy(np.stack([part["features"] for part in parts])).to(model.device)
     depths = range(len(tree.widths))
     return Looks(
@@ -137,7 +139,7 @@ def _native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ran
     )
 
 
-def _in_order(trace: Trace, tree: Tree) -> dict[str, Any]:
+def _sort_looks(trace: Trace, tree: Tree) -> dict[str, Any]:
     """Looks of one trace: level by level, parents in order, cells in raster order."""
     looks = sorted(range(len(trace.locations)), key=lambda p: (trace.locations[p].level, trace.locations[p].path))
     rows = [0, *(position + 1 for position in looks)]
@@ -157,15 +159,15 @@ def _in_order(trace: Trace, tree: Tree) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
+_MAX_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
 
 
-def project(model: TNet, features: Tensor) -> Tensor:
+def project_features(model: TNet, features: Tensor) -> Tensor:
     """Class scores of each look alone, without bias: V' (B, N, D) -> (B, N, classes)."""
     return features @ model.classifier.linear.weight.to(features.dtype).T
 
 
-def subset_weights(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
+def weigh_subsets(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
     """Weights of the looks in each set: V' (B, N, D), masks (B, S, N) bool -> (B, S, N), zero outside.
 
     The same numbers as `FeatureWeightingModule.for_subsets`, for a batch of images.
@@ -180,19 +182,19 @@ def subset_weights(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
     return scores.masked_fill(~masks, float("-inf")).softmax(2)
 
 
-def subset_logits(model: TNet, features: Tensor, projections: Tensor, masks: Tensor) -> Tensor:
+def classify_subsets(model: TNet, features: Tensor, projections: Tensor, masks: Tensor) -> Tensor:
     """Joint logits of each set; no set may be empty: -> (B, S, classes)."""
     batch, _, width = features.shape
-    step = max(1, _ELEMENTS // (batch * max(width, projections.shape[2])))
+    step = max(1, _MAX_ELEMENTS // (batch * max(width, projections.shape[2])))
     bias = model.classifier.linear.bias
-    parts = [subset_weights(model, features, some) @ projections + bias for some in masks.split(step, dim=1)]
+    parts = [weigh_subsets(model, features, some) @ projections + bias for some in masks.split(step, dim=1)]
     logits = torch.cat(parts, dim=1)
     if not bool(torch.isfinite(logits).all()):
         raise TNetError(NOT_FINITE)
     return logits
 
 
-def hits(logits: Tensor, labels: Tensor) -> Tensor:
+def find_hits(logits: Tensor, labels: Tensor) -> Tensor:
     """Whether the class of each image comes first, and among the first five: -> (B, S, 2) bool."""
     best = logits.topk(min(5, logits.shape[2]), dim=2).indices == labels.view(-1, 1, 1)
     first = logits.argmax(2) == labels.view(-1, 1)  # the lower class wins a tie, as in a trace

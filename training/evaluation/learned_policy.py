@@ -13,52 +13,52 @@ from tnet_core.cost import looks_cost
 from tnet_core.modeling.config import TNetConfig
 from training.evaluation.measure import Results
 from training.evaluation.plan import Plan
-from training.evaluation.policies import centre_scores
+from training.evaluation.policies import compute_centre_scores
 
-_TYPICAL = 12  # names listed at each end
+_MAX_TYPICAL = 12  # names listed at each end
 
 
-def taken_counts(cells: np.ndarray, count: int) -> np.ndarray:
+def count_taken(cells: np.ndarray, count: int) -> np.ndarray:
     """How often each cell is among the first 1 … K looks: rankings (images, K) -> (K, cells)."""
     by_rank = [np.bincount(column, minlength=count) for column in cells.T]
     return np.cumsum(by_rank, axis=0) if by_rank else np.zeros((0, count), dtype=np.int64)
 
 
-def centre_bias(taken: np.ndarray, n: int) -> float:
+def compute_centre_bias(taken: np.ndarray, n: int) -> float:
     """1: always the middle of the grid; 0: as far from it as uniform looks; below 0: towards the border.
 
     One minus the mean distance of the taken cells from the centre over that of all cells.
     """
-    distance = np.sqrt(-centre_scores(n))
+    distance = np.sqrt(-compute_centre_scores(n))
     return float(1 - (taken * distance).sum() / taken.sum() / distance.mean())
 
 
-def spread_of(taken: np.ndarray) -> float:
+def compute_spread(taken: np.ndarray) -> float:
     """Entropy of where looks fall, as a share of the largest possible: 0 one cell, 1 all alike."""
     share = taken[taken > 0] / taken.sum()
     return float(-(share * np.log(share)).sum() / np.log(len(taken)))
 
 
-def heat_map(results: Results, plan: Plan, n: int, class_names: tuple[str, ...]) -> dict[str, Any]:
+def report_heat_map(results: Results, plan: Plan, n: int, class_names: tuple[str, ...]) -> dict[str, Any]:
     cells, probability, labels = results["cells"].astype(np.int64), results["probability"], results["label"]
-    taken = taken_counts(cells, n * n)
+    taken = count_taken(cells, n * n)
     trained = plan.trained[0]
     per_class = []
     at = plan.budgets.index(plan.trained)
     thumbnail = plan.budgets.index((0,) * len(plan.trained))
     for label in np.unique(labels):
         own = labels == label
-        counts = taken_counts(cells[own], n * n)
+        counts = count_taken(cells[own], n * n)
         entry: dict[str, Any] = {
             "class": int(label),
             "name": class_names[label] if class_names else "",
             "images": int(own.sum()),
-            "top1": _rounded(results["top1/learned"][own, at].mean()),
-            "top1_thumbnail": _rounded(results["top1/learned"][own, thumbnail].mean()),
-            "probability": _rounded(probability[own].mean(0), 4),
+            "top1": _round(results["top1/learned"][own, at].mean()),
+            "top1_thumbnail": _round(results["top1/learned"][own, thumbnail].mean()),
+            "probability": _round(probability[own].mean(0), 4),
         }
         if len(counts):
-            entry |= {"taken_1": counts[0].tolist(), "centre_bias": _rounded(centre_bias(counts[0], n), 4)}
+            entry |= {"taken_1": counts[0].tolist(), "centre_bias": _round(compute_centre_bias(counts[0], n), 4)}
         if trained:
             entry["taken_trained"] = counts[trained - 1].tolist()
         per_class.append(entry)
@@ -68,23 +68,23 @@ def heat_map(results: Results, plan: Plan, n: int, class_names: tuple[str, ...])
         "second level; taken_1 and taken_trained: with one look and with as many as in training.",
         "images": len(cells),
         "taken": taken.tolist(),
-        "probability": _rounded(probability.mean(0), 6),
+        "probability": _round(probability.mean(0), 6),
         "per_class": per_class,
     }
     if len(taken):
         found["centre_bias"] = {
             "about": "1: always the middle cell; 0: as far from it as uniform looks; negative: towards the border.",
-            "after_looks": [_rounded(centre_bias(row, n), 4) for row in taken],
-            "first_look_at_centre": _rounded(taken[0][np.argmax(centre_scores(n))] / len(cells), 4),
-            "first_look_at_mean_favourite": _rounded(taken[0][probability.mean(0).argmax()] / len(cells), 4),
-            "entropy_of_first_look": _rounded(spread_of(taken[0]), 4),
+            "after_looks": [_round(compute_centre_bias(row, n), 4) for row in taken],
+            "first_look_at_centre": _round(taken[0][np.argmax(compute_centre_scores(n))] / len(cells), 4),
+            "first_look_at_mean_favourite": _round(taken[0][probability.mean(0).argmax()] / len(cells), 4),
+            "entropy_of_first_look": _round(compute_spread(taken[0]), 4),
         }
     if results["inner"].shape[1]:
         found["below"] = [row.tolist() for row in results["inner"].sum(0)]
     return found
 
 
-def typical_images(results: Results) -> dict[str, Any]:
+def find_typical_images(results: Results) -> dict[str, Any]:
     """The images whose location probabilities are nearest to and farthest from the mean of all."""
     probability = results["probability"].astype(np.float64)
     centred = probability - probability.mean(1, keepdims=True)
@@ -94,16 +94,16 @@ def typical_images(results: Results) -> dict[str, Any]:
     order = np.argsort(-scores, kind="stable")
 
     def listed(chosen: np.ndarray) -> list[dict[str, Any]]:
-        return [{"name": str(results["name"][i]), "score": _rounded(scores[i], 4)} for i in chosen]
+        return [{"name": str(results["name"][i]), "score": _round(scores[i], 4)} for i in chosen]
 
     return {
         "about": "Correlation of an image's location probabilities with the mean of all images.",
-        "most": listed(order[:_TYPICAL]),
-        "least": listed(order[::-1][:_TYPICAL]),
+        "most": listed(order[:_MAX_TYPICAL]),
+        "least": listed(order[::-1][:_MAX_TYPICAL]),
     }
 
 
-def _rounded(value: Any, digits: int = 6) -> Any:
+def _round(value: Any, digits: int = 6) -> Any:
     return np.round(np.asarray(value, dtype=np.float64), digits).tolist()
 
 
@@ -114,7 +114,7 @@ RULES = {
 }
 
 
-def prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) -> np.ndarray:
+def count_prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) -> np.ndarray:
     """Multiplications after the first 0 … steps - 1 looks of a traversal, as `Trace.cost` counts them."""
     inner, width = 0, 1
     for k in budget[:-1]:  # looks that open a grid of their own
@@ -123,21 +123,21 @@ def prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) -> np.
     return np.array([looks_cost(config, k, 1 + min(k, inner))[0] for k in range(steps)], dtype=np.float64)
 
 
-def stopped_at(certainty: np.ndarray, threshold: float) -> np.ndarray:
+def find_stops(certainty: np.ndarray, threshold: float) -> np.ndarray:
     """Looks taken by each image: certainty (images, T) after 0 … T - 1 looks -> (images,)."""
     above = certainty > threshold
     return np.where(above.any(1), above.argmax(1), certainty.shape[1] - 1)
 
 
-def stopping_curves(results: Results, config: TNetConfig, budget: tuple[int, ...]) -> dict[str, Any]:
+def compute_stopping_curves(results: Results, config: TNetConfig, budget: tuple[int, ...]) -> dict[str, Any]:
     right = results["stop/right"]
-    flops = prefix_flops(config, budget, right.shape[1])
+    flops = count_prefix_flops(config, budget, right.shape[1])
     rows = np.arange(len(right))
     curves: dict[str, Any] = {"budget": list(budget)}
     for rule, about in RULES.items():
         points = []
         for threshold in THRESHOLDS:
-            looks = stopped_at(results[f"stop/{rule}"], threshold)
+            looks = find_stops(results[f"stop/{rule}"], threshold)
             points.append(
                 {
                     "threshold": threshold,

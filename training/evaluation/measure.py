@@ -29,10 +29,10 @@ from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet
 from tnet_core.sampling.boxes import Box, union_area
-from training.evaluation.equivariance import follow
-from training.evaluation.features import Looks, Ranker, hits, learned, look_at, subset_logits
+from training.evaluation.equivariance import measure_moves
+from training.evaluation.features import Looks, Ranker, classify_subsets, find_hits, look_at, rank_as_learned
 from training.evaluation.plan import Plan
-from training.evaluation.policies import Oracle, centre, fixed, random
+from training.evaluation.policies import Oracle, make_centre_ranker, make_fixed_ranker, make_random_ranker
 from training.evaluation.stream import Batch
 
 Results = dict[str, np.ndarray]
@@ -56,42 +56,46 @@ class Measurer:
             "name": np.array(batch.names, dtype=np.str_),
             "crc": np.array(crc, dtype=np.uint32),
         }
-        ranks = looks.ranks(learned)
-        masks = looks.tree.masks(ranks, self.plan.budgets)
-        found |= self._scored("learned", looks, masks, batch)
+        ranks = looks.rank(rank_as_learned)
+        masks = looks.tree.make_masks(ranks, self.plan.budgets)
+        found |= self._score("learned", looks, masks, batch)
         if self.model.config.is_baseline:
             return found
-        found |= self._without_context(looks, masks, batch)
-        found |= self._stopping(looks, ranks, batch)
-        found |= self._heat(looks, ranks)
+        found |= self._score_without_context(looks, masks, batch)
+        found |= self._measure_stopping(looks, ranks, batch)
+        found |= self._measure_heat(looks, ranks)
         if self.plan.equivariance:
-            found |= follow(self.model, batch, looks.logits[0][:, 0])
+            found |= measure_moves(self.model, batch, looks.logits[0][:, 0])
         for name in self.plan.policies:
             if name != "learned":
-                found |= self._compared(name, looks, batch)
+                found |= self._compare(name, looks, batch)
         return found
 
     # Policies ----------------------------------------------------------------------------------
 
-    def _compared(self, name: str, looks: Looks, batch: Batch) -> Results:
+    def _compare(self, name: str, looks: Looks, batch: Batch) -> Results:
         if name == "oracle":
-            return self._scored(name, looks, Oracle(self.model, looks, batch.labels).masks(self.plan.budgets), batch)
+            return self._score(
+                name, looks, Oracle(self.model, looks, batch.labels).make_masks(self.plan.budgets), batch
+            )
         if name == "centre":
-            return self._ranked(name, centre(self.model.config.grid), looks, batch)
+            return self._measure_ranker(name, make_centre_ranker(self.model.config.grid), looks, batch)
         if name == "mean":
-            return self._ranked(name, fixed(self.means), looks, batch)
-        draws = [self._ranked(name, random(self.seed, draw), looks, batch) for draw in range(self.draws)]
+            return self._measure_ranker(name, make_fixed_ranker(self.means), looks, batch)
+        draws = [
+            self._measure_ranker(name, make_random_ranker(self.seed, draw), looks, batch) for draw in range(self.draws)
+        ]
         return {key: np.stack([draw[key] for draw in draws]).mean(0, dtype=np.float32) for key in draws[0]}
 
-    def _ranked(self, name: str, ranker: Ranker, looks: Looks, batch: Batch) -> Results:
+    def _measure_ranker(self, name: str, ranker: Ranker, looks: Looks, batch: Batch) -> Results:
         if not self.plan.whole:
             looks = look_at(self.model, batch, self.plan.tree, ranker)
-        return self._scored(name, looks, looks.tree.masks(looks.ranks(ranker), self.plan.budgets), batch)
+        return self._score(name, looks, looks.tree.make_masks(looks.rank(ranker), self.plan.budgets), batch)
 
-    def _scored(self, name: str, looks: Looks, masks: Tensor, batch: Batch) -> Results:
-        logits = subset_logits(self.model, looks.features, looks.projections, masks)
+    def _score(self, name: str, looks: Looks, masks: Tensor, batch: Batch) -> Results:
+        logits = classify_subsets(self.model, looks.features, looks.projections, masks)
         labels = batch.labels.to(logits.device)
-        right = hits(logits, labels).cpu().numpy()
+        right = find_hits(logits, labels).cpu().numpy()
         chances = logits.double().log_softmax(2)
         own = chances.gather(2, labels.view(-1, 1, 1).expand(-1, masks.shape[1], 1)).squeeze(2)
         found = {
@@ -102,15 +106,15 @@ class Measurer:
         if name == "learned":
             found["confidence"] = chances.amax(2).exp().float().cpu().numpy()
         if not self.model.config.is_baseline:
-            found[f"area/{name}"] = self._areas(looks, masks, batch)
+            found[f"area/{name}"] = self._measure_areas(looks, masks, batch)
         return found
 
-    def _without_context(self, looks: Looks, masks: Tensor, batch: Batch) -> Results:
+    def _score_without_context(self, looks: Looks, masks: Tensor, batch: Batch) -> Results:
         """At budgets with no look at all there is nothing to decide by: counted as wrong, reported as null."""
         some = masks[:, :, 1:].any(2)[0]
         alone = masks.clone()
         alone[:, some, 0] = False
-        found = self._scored(LOOKS_ONLY, looks, alone, batch)
+        found = self._score(LOOKS_ONLY, looks, alone, batch)
         del found[f"area/{LOOKS_ONLY}"]
         for values in found.values():
             values[:, ~some.cpu().numpy()] = 0
@@ -118,13 +122,13 @@ class Measurer:
 
     # What the learned policy does -----------------------------------------------------------------
 
-    def _stopping(self, looks: Looks, ranks: Tensor, batch: Batch) -> Results:
-        budget = stopping_budget(self.plan)
+    def _measure_stopping(self, looks: Looks, ranks: Tensor, batch: Batch) -> Results:
+        budget = choose_stopping_budget(self.plan)
         order = looks.tree.order(ranks, budget)  # (B, N - 1)
         count = int((order < looks.tree.nodes).sum(1)[0])
         steps = torch.arange(count + 1, device=order.device).view(1, -1, 1)
         masks = torch.cat([torch.ones_like(steps.expand(len(order), -1, 1)) > 0, order.unsqueeze(1) < steps], dim=2)
-        logits = subset_logits(self.model, looks.features, looks.projections, masks).double()
+        logits = classify_subsets(self.model, looks.features, looks.projections, masks).double()
         best = logits.softmax(2).topk(min(2, logits.shape[2]), dim=2).values
         margin = best[:, :, 0] - (best[:, :, 1] if best.shape[2] > 1 else 0.0)
         return {
@@ -133,10 +137,10 @@ class Measurer:
             "stop/right": (logits.argmax(2).cpu() == batch.labels.view(-1, 1)).numpy(),
         }
 
-    def _heat(self, looks: Looks, ranks: Tensor) -> Results:
+    def _measure_heat(self, looks: Looks, ranks: Tensor) -> Results:
         first = looks.logits[0][:, 0]
         order = first.argsort(dim=1, descending=True, stable=True)
-        taken = looks.tree.masks(ranks, [self.plan.trained])[:, 0, 1:].split(looks.tree.counts, dim=1)
+        taken = looks.tree.make_masks(ranks, [self.plan.trained])[:, 0, 1:].split(looks.tree.counts, dim=1)
         inner = torch.zeros((len(first), len(looks.cells) - 1, first.shape[1]), dtype=torch.int64, device=first.device)
         for depth in range(1, len(looks.cells)):
             inner[:, depth - 1].scatter_add_(1, looks.cells[depth].flatten(1), taken[depth].long())
@@ -147,32 +151,32 @@ class Measurer:
             "inner": inner.cpu().numpy().astype(np.int32),
         }
 
-    def _areas(self, looks: Looks, masks: Tensor, batch: Batch) -> np.ndarray:
+    def _measure_areas(self, looks: Looks, masks: Tensor, batch: Batch) -> np.ndarray:
         """Precision, recall and coverage for each number of looks at the second level: (B, K, 3)."""
-        rows = second_level(self.plan)
+        rows = find_second_level(self.plan)
         chosen = masks[:, rows][:, :, 1 : 1 + looks.tree.widths[0]].cpu().numpy()  # (B, K, width)
         areas = np.zeros((batch.size, len(rows), 3), dtype=np.float32)
         for image, (places, boxes) in enumerate(zip(looks.boxes, batch.boxes, strict=True)):
             for k, taken in enumerate(chosen[image]):
-                areas[image, k] = attention([places[cell] for cell in np.flatnonzero(taken)], boxes)
+                areas[image, k] = measure_attention([places[cell] for cell in np.flatnonzero(taken)], boxes)
         return areas
 
 
-def second_level(plan: Plan) -> list[int]:
+def find_second_level(plan: Plan) -> list[int]:
     """Where among the budgets to find 1, 2, … looks at the second level (with all looks below)."""
     most = plan.budgets[-1]
     return [plan.budgets.index((k, *most[1:])) for k in range(1, most[0] + 1)]
 
 
-def stopping_budget(plan: Plan) -> tuple[int, ...]:
+def choose_stopping_budget(plan: Plan) -> tuple[int, ...]:
     """Two levels: all looks; more levels: those of training, since there the order depends on the budget."""
     return plan.budgets[-1] if len(plan.trained) == 1 else plan.trained
 
 
-def attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:
+def measure_attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:
     """Precision, recall and coverage of a set of looks; NaN where undefined. Boxes (n, 4), normalised."""
     attended = [box for box in looks if box[2] > box[0] and box[3] > box[1]]
-    inside = [_clipped(box) for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4).tolist()]
+    inside = [_clip_box(box) for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4).tolist()]
     objects = [box for box in inside if box[2] > box[0] and box[3] > box[1]]
     area, wanted = union_area(attended), union_area(objects)
     both = area + wanted - union_area([*attended, *objects])
@@ -181,6 +185,6 @@ def attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, fl
     return precision, recall, area
 
 
-def _clipped(box: Sequence[float]) -> Box:
+def _clip_box(box: Sequence[float]) -> Box:
     x0, y0, x1, y1 = (min(max(float(value), 0.0), 1.0) for value in box)
     return x0, y0, x1, y1

@@ -23,13 +23,15 @@ from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
 
 
-def compact(value: Any) -> str:
+def to_compact_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def to_text(content: dict[str, Any]) -> str:
     """One line per field: small, and still legible in a diff."""
-    return "{\n" + ",\n".join(f"{json.dumps(key)}: {compact(value)}" for key, value in content.items()) + "\n}\n"
+    return (
+        "{\n" + ",\n".join(f"{json.dumps(key)}: {to_compact_text(value)}" for key, value in content.items()) + "\n}\n"
+    )
 
 
 def write_evaluation(content: dict[str, Any], path: Path) -> None:
@@ -40,7 +42,7 @@ def write_evaluation(content: dict[str, Any], path: Path) -> None:
     write_atomically(path, lambda temporary: temporary.write_bytes(data))
 
 
-def check_place(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Before an hour of work, not after it."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise TNetError(f"The result cannot be written to '{path}'; name a file in a folder you may write to (--out).")
@@ -72,35 +74,35 @@ class Bar:
 _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
 
 
-def run_information(device: torch.device, processes: int = 1, command: Sequence[str] | None = None) -> dict[str, Any]:
+def describe_run(device: torch.device, processes: int = 1, command: Sequence[str] | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
             "system": f"{platform.system()} {platform.machine()}",
-            "processor": _processor(),
+            "processor": _name_processor(),
             "cores": os.cpu_count(),
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
             "processes": processes,
             "threads": torch.get_num_threads(),
         },
-        "versions": {"tnet-explorer": __version__, "python": platform.python_version()} | _versions(),
-        "commit": source_commit(),
+        "versions": {"tnet-explorer": __version__, "python": platform.python_version()} | _find_versions(),
+        "commit": find_source_commit(),
     }
     if command is not None:
-        found["command"] = " ".join(shlex.quote(without_folders(word)) for word in command)
+        found["command"] = " ".join(shlex.quote(strip_folders(word)) for word in command)
     return found
 
 
-def without_folders(word: str) -> str:
+def strip_folders(word: str) -> str:
     """An absolute path by its last part alone: where somebody keeps data is nobody's business."""
     option, equals, value = word.partition("=")
     if equals and option.startswith("--"):
-        return f"{option}={without_folders(value)}"
+        return f"{option}={strip_folders(value)}"
     path = Path(word)
     return path.name if path.is_absolute() else word
 
 
-def _versions() -> dict[str, str]:
+def _find_versions() -> dict[str, str]:
     found = {}
     for name in _PACKAGES:
         try:
@@ -110,7 +112,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _processor() -> str:
+def _name_processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -119,7 +121,7 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def result_path(spec: str, out: str | None) -> Path:
+def choose_result_path(spec: str, out: str | None) -> Path:
     """Beside the checkpoint, or where `out` says (a file, or a folder that is there).
 
     A registry or Hub checkpoint is guarded by hashes and not ours to change: its evaluation goes to
@@ -134,7 +136,7 @@ def result_path(spec: str, out: str | None) -> Path:
     return Path(spec).expanduser() / EVALUATION_FILE
 
 
-def source_commit() -> str | None:
+def find_source_commit() -> str | None:
     """The commit of the code that runs, marked when files were changed since."""
     root = Path(__file__).parents[2]
     try:

@@ -21,8 +21,8 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TrainOutput
 
 POLICIES = ("learned", "random", "centre", "mean", "oracle")
-_WHOLE_TREE = 101  # looks: up to here every cell of every image is looked at, and policies share the looks
-_MOST_LOOKS = 200  # per image and policy, where they do not
+_MAX_WHOLE_TREE = 101  # looks: up to here every cell of every image is looked at, and policies share the looks
+_MAX_LOOKS = 200  # per image and policy, where they do not
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Plan:
     equivariance: bool
 
 
-def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
+def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
     """`fast`: a device that likes large batches."""
-    limits = _limits(config, options.budget)
+    limits = _choose_limits(config, options.budget)
     everything = Tree((config.cells,) * len(limits))
-    fits = everything.nodes <= _WHOLE_TREE
+    fits = everything.nodes <= _MAX_WHOLE_TREE
     left_out: dict[str, str] = {}
     policies = options.policies
     if config.is_baseline:
@@ -82,11 +82,11 @@ def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
         policies = tuple(name for name in policies if name != "oracle")
         left_out["oracle"] = (
             f"A tree of {everything.nodes} looks per image is too large to know the worth of every cell "
-            f"(at most {_WHOLE_TREE} and three levels)."
+            f"(at most {_MAX_WHOLE_TREE} and three levels)."
         )
     whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
     tree = everything if whole else Tree(limits)
-    if not whole and tree.nodes > _MOST_LOOKS:
+    if not whole and tree.nodes > _MAX_LOOKS:
         raise TNetError(f"A budget of {tree.nodes - 1} looks per image is too large to measure; use a smaller one.")
     crops = 16 if config.is_baseline else 1024 if fast else 160
     return Plan(
@@ -102,14 +102,14 @@ def plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
     )
 
 
-def _limits(config: TNetConfig, budget: int | tuple[int, ...] | None) -> tuple[int, ...]:
+def _choose_limits(config: TNetConfig, budget: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """The largest budget measured. One number means as many in every grid, up to its cells."""
     if config.is_baseline:
         return ()
     below = config.levels - 1
     if isinstance(budget, tuple) and len(budget) > 1:
         return check_budget(config, budget, None)
-    if budget is None and below > 1 and Tree((config.cells,) * below).nodes > _WHOLE_TREE:
+    if budget is None and below > 1 and Tree((config.cells,) * below).nodes > _MAX_WHOLE_TREE:
         return config.budget
     one = 10 if budget is None else budget[0] if isinstance(budget, tuple) else budget
     if one < 0:
@@ -140,7 +140,7 @@ class Tree:
         """Every budget up to the widths, smallest first."""
         yield from itertools.product(*(range(k + 1) for k in self.widths))
 
-    def masks(self, ranks: Tensor, budgets: list[tuple[int, ...]]) -> Tensor:
+    def make_masks(self, ranks: Tensor, budgets: list[tuple[int, ...]]) -> Tensor:
         """Which looks each budget takes, the thumbnail among them: ranks (B, N - 1) -> (B, S, N) bool."""
         batch, count = ranks.shape[0], len(budgets)
         limits = torch.tensor(budgets, dtype=ranks.dtype, device=ranks.device)  # (S, levels below the first)
@@ -162,7 +162,7 @@ class Tree:
         the budget leaves out come last of all (at N).
         """
         batch = ranks.shape[0]
-        taken = self._levels(self.masks(ranks, [budget])[:, 0, 1:])
+        taken = self._levels(self.make_masks(ranks, [budget])[:, 0, 1:])
         above = ranks.new_zeros((batch, 1))  # order of the parents within their level
         levels, before = [ranks[:, :0]], 0
         for width, limit, level, kept in zip(self.widths, budget, self._levels(ranks), taken, strict=True):
@@ -173,16 +173,16 @@ class Tree:
         return torch.cat(levels, dim=1)
 
 
-def grid_ranks(scores: Tensor) -> Tensor:
+def rank_cells(scores: Tensor) -> Tensor:
     """Place of each cell in its grid by descending score, ties to the lower index: (G, k) -> (G, k)."""
     return scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
 
 
-def learned_ranks(tree: Tree, out: TrainOutput) -> Tensor:
+def rank_learned(tree: Tree, out: TrainOutput) -> Tensor:
     """The network's own order of the looks it took: (B, N - 1)."""
     batch = out.features.shape[0]
     levels = [
-        grid_ranks(logits.gather(1, cells)).reshape(batch, count)
+        rank_cells(logits.gather(1, cells)).reshape(batch, count)
         for logits, cells, count in zip(out.location_logits, out.selected, tree.counts, strict=True)
     ]
     return torch.cat(levels, dim=1) if levels else out.features.new_zeros((batch, 0), dtype=torch.long)

@@ -20,22 +20,22 @@ import torch
 from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.features import Looks, Ranker, look_at, subset_logits
+from training.evaluation.features import Looks, Ranker, classify_subsets, look_at
 from training.evaluation.plan import Tree
 from training.evaluation.stream import Batch
 
 
-def centre_scores(n: int) -> np.ndarray:
+def compute_centre_scores(n: int) -> np.ndarray:
     """From the middle outwards, as `tnet_core.inference.policies.centre`: (n * n,)."""
     line = np.arange(n) - (n - 1) / 2
     return -(line[:, None] ** 2 + line[None, :] ** 2).ravel()
 
 
-def centre(n: int) -> Ranker:
-    return fixed([centre_scores(n)])
+def make_centre_ranker(n: int) -> Ranker:
+    return make_fixed_ranker([compute_centre_scores(n)])
 
 
-def fixed(scores: list[np.ndarray]) -> Ranker:
+def make_fixed_ranker(scores: list[np.ndarray]) -> Ranker:
     """The same ranking for every image, one per depth (the last one also below)."""
 
     def rank(paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
@@ -45,7 +45,7 @@ def fixed(scores: list[np.ndarray]) -> Ranker:
     return rank
 
 
-def random(seed: int, draw: int) -> Ranker:
+def make_random_ranker(seed: int, draw: int) -> Ranker:
     """A seeded shuffle per image and grid; it depends on the image's place in the data set and on the
     grid's path in the image, so batches, processes and the other looks that are taken do not change it."""
 
@@ -85,7 +85,7 @@ def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
     return total
 
 
-def mean_probabilities(total: np.ndarray) -> list[np.ndarray]:
+def average_probabilities(total: np.ndarray) -> list[np.ndarray]:
     """Per depth (n * n,); uniform where no grid was seen."""
     return [row[:-1] / row[-1] if row[-1] else np.full(len(row) - 1, 1 / (len(row) - 1)) for row in total]
 
@@ -105,28 +105,28 @@ class Oracle:
         self._batch, self._nodes = len(looks.images), looks.tree.nodes
         self._cells = looks.tree.widths[0]
 
-    def masks(self, budgets: list[tuple[int, ...]]) -> Tensor:
+    def make_masks(self, budgets: list[tuple[int, ...]]) -> Tensor:
         """The chosen looks of each budget, the thumbnail among them: (B, S, N) bool."""
         most = max(budget[0] for budget in budgets)
         inner = [budget[1] if len(budget) > 1 else 0 for budget in budgets]
-        orders = self._inner_orders(max(inner))
-        nested = {k: self._nested(self._branches(orders, k), most) for k in sorted(set(inner))}
+        orders = self._order_inner_looks(max(inner))
+        nested = {k: self._grow_sets(self._mask_branches(orders, k), most) for k in sorted(set(inner))}
         return torch.stack([nested[k][:, budget[0]] for k, budget in zip(inner, budgets, strict=True)], dim=1)
 
-    def _value(self, masks: Tensor) -> Tensor:
+    def _value_sets(self, masks: Tensor) -> Tensor:
         """(B, S, N) -> (B, S) float64."""
-        logits = subset_logits(self._model, self._looks.features, self._looks.projections, masks).double()
+        logits = classify_subsets(self._model, self._looks.features, self._looks.projections, masks).double()
         labels = self._labels.view(-1, 1, 1).expand(-1, masks.shape[1], 1)
         likelihood = logits.log_softmax(2).gather(2, labels).squeeze(2)
         right = logits.argmax(2) == self._labels.view(-1, 1)
         return _RIGHT * right + likelihood
 
-    def _thumbnail(self) -> Tensor:
+    def _mask_thumbnail(self) -> Tensor:
         mask = torch.zeros((self._batch, self._nodes), dtype=torch.bool, device=self._looks.features.device)
         mask[:, 0] = True
         return mask
 
-    def _branches(self, orders: Tensor | None, k: int) -> Tensor:
+    def _mask_branches(self, orders: Tensor | None, k: int) -> Tensor:
         """What taking a cell means: the cell and its first k inner looks: (B, cells, N) bool."""
         taken = torch.zeros((self._batch, self._cells, self._nodes), dtype=torch.bool, device=self._labels.device)
         cells = torch.arange(self._cells, device=taken.device)
@@ -135,19 +135,19 @@ class Oracle:
             taken.scatter_(2, orders[:, :, :k], True)
         return taken
 
-    def _nested(self, branches: Tensor, most: int) -> Tensor:
+    def _grow_sets(self, branches: Tensor, most: int) -> Tensor:
         """Add the best branch again and again: (B, 1 + most, N), the sets of 0 … most branches."""
-        sets = [self._thumbnail()]
+        sets = [self._mask_thumbnail()]
         used = torch.zeros((self._batch, self._cells), dtype=torch.bool, device=branches.device)
         rows = torch.arange(self._batch, device=branches.device)
         for _ in range(most):
-            values = self._value(sets[-1].unsqueeze(1) | branches).masked_fill(used, -float("inf"))
+            values = self._value_sets(sets[-1].unsqueeze(1) | branches).masked_fill(used, -float("inf"))
             best = values.argmax(1)
             used[rows, best] = True
             sets.append(sets[-1] | branches[rows, best])
         return torch.stack(sets, dim=1)
 
-    def _inner_orders(self, most: int) -> Tensor | None:
+    def _order_inner_looks(self, most: int) -> Tensor | None:
         """The first `most` looks inside each cell, best first, as node numbers: (B, cells, most)."""
         if len(self._looks.tree.widths) == 1 or most == 0:
             return None
@@ -155,13 +155,13 @@ class Oracle:
         start = 1 + self._cells
         children = start + torch.arange(self._cells * width, device=device).view(1, self._cells, width)
         children = children.expand(self._batch, -1, -1)
-        taken = self._thumbnail().unsqueeze(1) | self._branches(None, 0)  # (B, cells, N)
+        taken = self._mask_thumbnail().unsqueeze(1) | self._mask_branches(None, 0)  # (B, cells, N)
         used = torch.zeros((self._batch, self._cells, width), dtype=torch.bool, device=device)
         order = []
         for _ in range(most):
             with_each = taken.unsqueeze(2).repeat(1, 1, width, 1)
             with_each.scatter_(3, children.unsqueeze(3), True)
-            values = self._value(with_each.flatten(1, 2)).view(used.shape).masked_fill(used, -float("inf"))
+            values = self._value_sets(with_each.flatten(1, 2)).view(used.shape).masked_fill(used, -float("inf"))
             best = values.argmax(2, keepdim=True)
             used.scatter_(2, best, True)
             chosen = children.gather(2, best)  # (B, cells, 1)

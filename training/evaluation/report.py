@@ -26,7 +26,7 @@ import numpy as np
 
 from tnet_core.cost import flops
 from tnet_core.modeling.config import TNetConfig
-from training.evaluation.bootstrap import gap_share, interval, resampled_means
+from training.evaluation.bootstrap import compute_gap_share, compute_interval, resample_means
 from training.evaluation.measure import LOOKS_ONLY, Results
 from training.evaluation.plan import Options, Plan
 from training.evaluation.policies import MEAN_ABOUT, ORACLE_ABOUT
@@ -53,7 +53,7 @@ class Accuracies:
         self._budgets = columns[0].shape[1]
         table = np.concatenate(columns, axis=1)
         self._means = table.mean(0, dtype=np.float64)
-        self._resampled = resampled_means(table, options.resamples, options.seed)
+        self._resampled = resample_means(table, options.resamples, options.seed)
 
     def _at(self, kind: str, name: str) -> slice:
         place = self.names.index(name) + (len(self.names) if kind == "top5" else 0)
@@ -69,36 +69,36 @@ class Accuracies:
 
     def interval(self, kind: str, name: str) -> np.ndarray:
         """(S, 2)."""
-        return interval(self.samples(kind, name), self.confidence)
+        return compute_interval(self.samples(kind, name), self.confidence)
 
 
-def report(results: Results, config: TNetConfig, plan: Plan, options: Options) -> dict[str, Any]:
+def report_accuracies(results: Results, config: TNetConfig, plan: Plan, options: Options) -> dict[str, Any]:
     """Everything about accuracies; the fields of `heatmap` and others are added by the caller."""
     found = Accuracies(results, options)
-    content: dict[str, Any] = {"budgets": _budgets(found, results, config, plan), "policies": {}}
+    content: dict[str, Any] = {"budgets": _report_budgets(found, results, config, plan), "policies": {}}
     valid = np.array([not budget or budget[0] > 0 for budget in plan.budgets])
     for name in found.names:
         likelihood = results[f"likelihood/{name}"].mean(0, dtype=np.float64)
         shown = valid if name == LOOKS_ONLY else np.ones(len(valid), dtype=bool)
         content["policies"][name] = {
             "about": ABOUT[name],
-            "top1": rounded(found.value("top1", name), shown),
-            "top1_interval": rounded(found.interval("top1", name), shown),
-            "top5": rounded(found.value("top5", name), shown),
-            "top5_interval": rounded(found.interval("top5", name), shown),
-            "log_likelihood": rounded(likelihood, shown),
+            "top1": round_values(found.value("top1", name), shown),
+            "top1_interval": round_values(found.interval("top1", name), shown),
+            "top5": round_values(found.value("top5", name), shown),
+            "top5_interval": round_values(found.interval("top5", name), shown),
+            "log_likelihood": round_values(likelihood, shown),
         }
     for name, reason in plan.left_out.items():
         content["policies"][name] = {"about": ABOUT[name], "left_out": reason}
     content["comparisons"] = {
-        f"{first}-{second}": compared(found, first, second)
+        f"{first}-{second}": compare_policies(found, first, second)
         for first, second in COMPARED
         if first in found.names and second in found.names
     }
     if {"centre", "oracle"} <= set(found.names):
-        content["gap_closed"] = _gap_closed(found)
+        content["gap_closed"] = _report_gap(found)
     if not config.is_baseline:
-        content["attention"] = _attention(results, found.names)
+        content["attention"] = _report_attention(results, found.names)
     content["intervals"] = {
         "about": "Percentile intervals of a bootstrap over images, the same resamples for everything (paired).",
         "confidence": options.confidence,
@@ -107,7 +107,7 @@ def report(results: Results, config: TNetConfig, plan: Plan, options: Options) -
     return content
 
 
-def _budgets(found: Accuracies, results: Results, config: TNetConfig, plan: Plan) -> list[dict[str, Any]]:
+def _report_budgets(found: Accuracies, results: Results, config: TNetConfig, plan: Plan) -> list[dict[str, Any]]:
     top1, top5 = found.value("top1", "learned"), found.value("top5", "learned")
     ends = found.interval("top1", "learned")
     rows = []
@@ -118,34 +118,37 @@ def _budgets(found: Accuracies, results: Results, config: TNetConfig, plan: Plan
                 "top1": round(float(top1[at]), 6),
                 "top5": round(float(top5[at]), 6),
                 "flops": flops(config, budget),
-                "top1_interval": rounded(ends[at]),
+                "top1_interval": round_values(ends[at]),
                 "calibration_error": round(
-                    calibration_error(results["confidence"][:, at], results["top1/learned"][:, at]), 6
+                    compute_calibration_error(results["confidence"][:, at], results["top1/learned"][:, at]), 6
                 ),
             }
         )
     return rows
 
 
-def compared(found: Accuracies, first: str, second: str) -> dict[str, Any]:
+def compare_policies(found: Accuracies, first: str, second: str) -> dict[str, Any]:
     """Difference of top-1 at each budget, in fractions, with its paired interval."""
     difference = found.value("top1", first) - found.value("top1", second)
     samples = found.samples("top1", first) - found.samples("top1", second)
-    return {"difference": rounded(difference), "interval": rounded(interval(samples, found.confidence))}
-
-
-def _gap_closed(found: Accuracies) -> dict[str, Any]:
-    names = ("learned", "centre", "oracle")
-    share = gap_share(*(found.value("top1", name) for name in names))
-    samples = gap_share(*(found.samples("top1", name) for name in names))
     return {
-        "about": "(learned - centre) / (oracle - centre) in top-1 at each budget; null where the oracle gains nothing.",
-        "share": rounded(share),
-        "interval": rounded(interval(samples, found.confidence)),
+        "difference": round_values(difference),
+        "interval": round_values(compute_interval(samples, found.confidence)),
     }
 
 
-def _attention(results: Results, names: list[str]) -> dict[str, Any]:
+def _report_gap(found: Accuracies) -> dict[str, Any]:
+    names = ("learned", "centre", "oracle")
+    share = compute_gap_share(*(found.value("top1", name) for name in names))
+    samples = compute_gap_share(*(found.samples("top1", name) for name in names))
+    return {
+        "about": "(learned - centre) / (oracle - centre) in top-1 at each budget; null where the oracle gains nothing.",
+        "share": round_values(share),
+        "interval": round_values(compute_interval(samples, found.confidence)),
+    }
+
+
+def _report_attention(results: Results, names: list[str]) -> dict[str, Any]:
     areas = {name: results[f"area/{name}"].astype(np.float64) for name in names if f"area/{name}" in results}
     boxed = ~np.isnan(areas["learned"][:, :, 1]).any(1)
     content: dict[str, Any] = {
@@ -154,23 +157,23 @@ def _attention(results: Results, names: list[str]) -> dict[str, Any]:
         "images_with_boxes": int(boxed.sum()) if areas["learned"].shape[1] else 0,
     }
     for name, values in areas.items():
-        content[name] = {"coverage": rounded(values[:, :, 2].mean(0))}
+        content[name] = {"coverage": round_values(values[:, :, 2].mean(0))}
         if boxed.any():
             content[name] |= {
-                "precision": rounded(np.nanmean(values[boxed][:, :, 0], axis=0)),
-                "recall": rounded(values[boxed][:, :, 1].mean(0)),
+                "precision": round_values(np.nanmean(values[boxed][:, :, 0], axis=0)),
+                "recall": round_values(values[boxed][:, :, 1].mean(0)),
             }
     return content
 
 
-def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
+def compute_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
     """Expected calibration error with 15 bins of equal width."""
     bins = np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1)
     gaps = np.bincount(bins, weights=confidence.astype(np.float64) - right, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(confidence))
 
 
-def rounded(values: np.ndarray, shown: np.ndarray | None = None) -> list[Any]:
+def round_values(values: np.ndarray, shown: np.ndarray | None = None) -> list[Any]:
     """JSON numbers; null for NaN and where `shown` is false."""
     hidden = np.isnan(values) if shown is None else np.isnan(values) | ~shown.reshape(-1, *[1] * (values.ndim - 1))
     as_objects = np.round(np.asarray(values, dtype=np.float64), 6).astype(object)

@@ -40,7 +40,7 @@ class Batch:
         return len(self.indices)
 
 
-class Views(Dataset[dict[str, Any]]):
+class EvaluationView(Dataset[dict[str, Any]]):
     """Samples as the network gets them. What cannot be read travels as a sentence, since an exception
     in a loader process would reach the user as that process's traceback."""
 
@@ -79,7 +79,7 @@ def collate(items: Sequence[dict[str, Any]]) -> Batch:
     )
 
 
-def batches(
+def load_batches(
     dataset: ImageDataset,
     indices: Sequence[int],
     config: TNetConfig,
@@ -90,14 +90,14 @@ def batches(
 ) -> Iterator[Batch]:
     """All given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
     needed = min(workers, -(-len(indices) // batch_size))
-    loader = make_loader(Views(dataset, indices, config), needed, collate, batch_size=batch_size)
+    loader = make_loader(EvaluationView(dataset, indices, config), needed, collate, batch_size=batch_size)
     for batch in loader:
         if batch.unreadable and not skip_unreadable:
             raise TNetError(batch.unreadable[0])
         yield batch
 
 
-def spread(count: int, limit: int | None) -> list[int]:
+def spread_indices(count: int, limit: int | None) -> list[int]:
     """All indices, or `limit` of them evenly spread, so that a split sorted by class keeps its classes."""
     if limit is None or limit >= count:
         return list(range(count))
@@ -107,12 +107,12 @@ def spread(count: int, limit: int | None) -> list[int]:
 T = TypeVar("T")
 
 
-def shared(indices: list[int], accelerator: Accelerator | None) -> AbstractContextManager[Any]:
+def share_indices(indices: list[int], accelerator: Accelerator | None) -> AbstractContextManager[Any]:
     """This process's part of the indices, as a context."""
     return nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)
 
 
-def everywhere(work: Callable[[], T], accelerator: Accelerator | None) -> list[T]:
+def gather_results(work: Callable[[], T], accelerator: Accelerator | None) -> list[T]:
     """What each process computed, on every process. A process that fails still reports, so that the
     others do not wait for it: all of them end with its sentence."""
     if accelerator is None or accelerator.num_processes == 1:
@@ -133,7 +133,7 @@ def everywhere(work: Callable[[], T], accelerator: Accelerator | None) -> list[T
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Evaluation and inference mode. Afterwards each module is back in its own mode: frozen batch
     norms stay in evaluation mode while the rest trains, so one flag for all would not do."""
     before = [(module, module.training) for module in model.modules()]

@@ -6,55 +6,61 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.published import AttentionRow, PaperRow
-from training.evaluation.compare import Beside
+from training.evaluation.compare import PaperReference
 from training.evaluation.measure import LOOKS_ONLY
 
-_MOST_ROWS = 24
+_MAX_ROWS = 24
 _SHORT = {"learned": "top-1", LOOKS_ONLY: "looks only"}
 
 
-def table(
+def format_evaluation(
     content: dict[str, Any],
     paper: dict[tuple[int, ...], PaperRow] | None = None,
     attention: dict[int, AttentionRow] | None = None,
-    beside: Beside | None = None,
+    beside: PaperReference | None = None,
 ) -> str:
-    beside = beside or Beside()
+    beside = beside or PaperReference()
     data = content["dataset"]
     parts = [f"{data['name']} {data['split']}: {data['size']} images, {data['classes']} classes"]
     if data.get("unreadable"):
         parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
-    parts.append(_accuracies(content, paper or {}, beside))
-    areas = _areas(content, attention or {}, beside)
-    for section in (_comparisons(content), areas, _stopping(content), _where(content), _followed(content)):
+    parts.append(_format_accuracies(content, paper or {}, beside))
+    areas = _format_areas(content, attention or {}, beside)
+    for section in (
+        _format_comparisons(content),
+        areas,
+        _format_stopping(content),
+        _format_heat_map(content),
+        _format_equivariance(content),
+    ):
         if section:
             parts.append(section)
     return "\n\n".join(parts)
 
 
-def _accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], beside: Beside) -> str:
-    others = [name for name in (LOOKS_ONLY, "random", "centre", "mean", "oracle") if _measured(content, name)]
+def _format_accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], beside: PaperReference) -> str:
+    others = [name for name in (LOOKS_ONLY, "random", "centre", "mean", "oracle") if _is_measured(content, name)]
     head = ["looks", "GFLOPs", "top-1", "interval", "top-5", *(_SHORT.get(name, name) for name in others)]
     if paper:
         head += [beside.column, "top-5", "GFLOPs"]
     rows = []
-    for at in _shown(content):
+    for at in _select_budgets(content):
         result = content["budgets"][at]
         budget = tuple(result["budget"])
         low, high = result["top1_interval"]
-        row = [_looks(budget), f"{result['flops'] / 1e9:.2f}", _percent(result["top1"])]
-        row += [f"{_percent(low)}–{_percent(high)}", _percent(result["top5"])]
-        row += [_percent(content["policies"][name]["top1"][at]) for name in others]
+        row = [_format_looks(budget), f"{result['flops'] / 1e9:.2f}", _format_percent(result["top1"])]
+        row += [f"{_format_percent(low)}–{_format_percent(high)}", _format_percent(result["top5"])]
+        row += [_format_percent(content["policies"][name]["top1"][at]) for name in others]
         if paper:
             # two levels of a model that has three: the looks below are none
             published = paper.get(budget) or (paper.get(budget[:1]) if not any(budget[1:]) else None)
-            row += _published(published)
+            row += _format_published(published)
         rows.append(row)
-    lines = _aligned([head, *rows])
+    lines = _align_columns([head, *rows])
     return f"{beside.column}: {beside.heading}\n{lines}" if paper else lines
 
 
-def _published(row: PaperRow | None) -> list[str]:
+def _format_published(row: PaperRow | None) -> list[str]:
     if row is None:
         return ["", "", ""]
     return [
@@ -64,14 +70,14 @@ def _published(row: PaperRow | None) -> list[str]:
     ]
 
 
-def _measured(content: dict[str, Any], name: str) -> bool:
+def _is_measured(content: dict[str, Any], name: str) -> bool:
     return "top1" in content["policies"].get(name, {})
 
 
-def _shown(content: dict[str, Any]) -> list[int]:
+def _select_budgets(content: dict[str, Any]) -> list[int]:
     """All budgets, or the telling ones where there are too many."""
     budgets = [tuple(result["budget"]) for result in content["budgets"]]
-    if len(budgets) <= _MOST_ROWS:
+    if len(budgets) <= _MAX_ROWS:
         return list(range(len(budgets)))
     trained, most = content["trained_budget"], budgets[-1]
     keep = [{0, 1, 2, trained[level], most[level]} for level in range(len(most))]
@@ -82,10 +88,10 @@ def _shown(content: dict[str, Any]) -> list[int]:
     ]
 
 
-def _comparisons(content: dict[str, Any]) -> str:
+def _format_comparisons(content: dict[str, Any]) -> str:
     lines = []
     budgets = [tuple(result["budget"]) for result in content["budgets"]]
-    wanted = [at for at in _shown(content) if budgets[at] and budgets[at][0]][:6]
+    wanted = [at for at in _select_budgets(content) if budgets[at] and budgets[at][0]][:6]
     for name, found in content.get("comparisons", {}).items():
         cells = [name.replace("-", " − ")]
         for at in wanted:
@@ -94,21 +100,21 @@ def _comparisons(content: dict[str, Any]) -> str:
         lines.append(cells)
     if not lines:
         return ""
-    head = ["points of top-1 at", *(_counted(budgets[at]) for at in wanted)]
-    text = _aligned([head, *lines])
+    head = ["points of top-1 at", *(_format_count(budgets[at]) for at in wanted)]
+    text = _align_columns([head, *lines])
     gap = content.get("gap_closed")
     one = (1,) * len(budgets[-1])  # one look per grid
     if gap and one in budgets and gap["share"][budgets.index(one)] is not None:
         at = budgets.index(one)
         low, high = gap["interval"][at]
         text += (
-            f"\nOf the gap between centre and oracle at {_counted(one)}, the learned policy closes "
+            f"\nOf the gap between centre and oracle at {_format_count(one)}, the learned policy closes "
             f"{100 * gap['share'][at]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]."
         )
     return text
 
 
-def _areas(content: dict[str, Any], paper: dict[int, AttentionRow], beside: Beside) -> str:
+def _format_areas(content: dict[str, Any], paper: dict[int, AttentionRow], beside: PaperReference) -> str:
     found = content.get("attention", {})
     learned = found.get("learned")
     if not learned or not learned["coverage"]:
@@ -119,28 +125,29 @@ def _areas(content: dict[str, Any], paper: dict[int, AttentionRow], beside: Besi
     rows = []
     for at, coverage in enumerate(learned["coverage"]):
         row = [str(at + 1)]
-        row += [_percent(learned[key][at]) for key in ("precision", "recall")] if boxes else []
-        row.append(_percent(coverage))
+        row += [_format_percent(learned[key][at]) for key in ("precision", "recall")] if boxes else []
+        row.append(_format_percent(coverage))
         printed = paper.get(at + 1)
         if paper:
             row += [f"{v:.2f}" for v in (printed.precision, printed.recall, printed.coverage)] if printed else [""] * 3
         rows.append(row)
-    return _aligned([head, *rows])
+    return _align_columns([head, *rows])
 
 
-def _stopping(content: dict[str, Any]) -> str:
+def _format_stopping(content: dict[str, Any]) -> str:
     found = content.get("stopping")
     if not found:
         return ""
     wanted = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
     points = [point for point in found["probability"]["points"] if point["threshold"] in wanted]
     rows = [
-        [f"{p['threshold']:g}", _percent(p["top1"]), f"{p['looks']:.2f}", f"{p['flops'] / 1e9:.2f}"] for p in points
+        [f"{p['threshold']:g}", _format_percent(p["top1"]), f"{p['looks']:.2f}", f"{p['flops'] / 1e9:.2f}"]
+        for p in points
     ]
-    return _aligned([["stop above", "top-1", "mean looks", "mean GFLOPs"], *rows])
+    return _align_columns([["stop above", "top-1", "mean looks", "mean GFLOPs"], *rows])
 
 
-def _where(content: dict[str, Any]) -> str:
+def _format_heat_map(content: dict[str, Any]) -> str:
     found = content.get("heat_map")
     if not found or not found["taken"]:
         return ""
@@ -152,38 +159,44 @@ def _where(content: dict[str, Any]) -> str:
     return "\n".join([f"first look in % of the images (centre bias {bias:+.2f}):", *("  " + row for row in rows)])
 
 
-def _followed(content: dict[str, Any]) -> str:
+def _format_equivariance(content: dict[str, Any]) -> str:
     found = content.get("equivariance")
     if not found:
         return ""
     rows = [["image", "score", "interval", "content", "position", "first look follows", "stays", "of images"]]
     for told in found["transforms"].values():
         first = told["first_look"]
-        ends = " … ".join(_signed(end) for end in told["score_interval"])
-        row = [told["about"], _signed(told["score"]), ends, _signed(told["content"]), _signed(told["position"])]
-        rows.append([*row, _percent(first["followed"]), _percent(first["stayed"]), str(first["images"])])
-    low, high = (_signed(end) for end in found["score_interval"])
-    head = f"first looks follow content (1) or stay in position (-1): {_signed(found['score'])} [{low}, {high}]"
-    return f"{head}\n{_aligned(rows)}"
+        ends = " … ".join(_format_signed(end) for end in told["score_interval"])
+        row = [
+            told["about"],
+            _format_signed(told["score"]),
+            ends,
+            _format_signed(told["content"]),
+            _format_signed(told["position"]),
+        ]
+        rows.append([*row, _format_percent(first["followed"]), _format_percent(first["stayed"]), str(first["images"])])
+    low, high = (_format_signed(end) for end in found["score_interval"])
+    head = f"first looks follow content (1) or stay in position (-1): {_format_signed(found['score'])} [{low}, {high}]"
+    return f"{head}\n{_align_columns(rows)}"
 
 
-def _signed(value: float | None) -> str:
+def _format_signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.2f}"
 
 
-def _looks(budget: Sequence[int]) -> str:
+def _format_looks(budget: Sequence[int]) -> str:
     return " x ".join(map(str, budget)) if budget else "whole image"
 
 
-def _counted(budget: Sequence[int]) -> str:
-    return f"{_looks(budget)} look{'' if tuple(budget) == (1,) else 's'}"
+def _format_count(budget: Sequence[int]) -> str:
+    return f"{_format_looks(budget)} look{'' if tuple(budget) == (1,) else 's'}"
 
 
-def _percent(value: float | None) -> str:
+def _format_percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2f}"
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def _align_columns(rows: list[list[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

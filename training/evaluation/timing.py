@@ -19,11 +19,11 @@ from tnet_core.inference.memory import PeakMemory
 from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.stream import evaluating
+from training.evaluation.stream import evaluation_mode
 
-IMAGES = 8
-LIMIT = 15.0  # seconds, about
-_ROUNDS = 3  # at least so many images per budget, else fewer budgets are timed
+MAX_TIMED_IMAGES = 8
+MAX_SECONDS = 15.0  # seconds, about
+_MIN_ROUNDS = 3  # at least so many images per budget, else fewer budgets are timed
 ABOUT = (
     "ms_per_image of a budget: median over images of one traversal of one decoded image (batch of 1), which includes "
     "cutting and resizing the looks and keeping a trace, and excludes decoding and loading the model; after a warm-up. "
@@ -32,12 +32,12 @@ _MEMORY = {
     "cuda": "memory_gb: the most that the allocator held on the device during it, the weights included.",
     "cpu": "Memory is left out: a process on a CPU has no count of its own for one traversal.",
 }
-Told = dict[tuple[int, ...], dict[str, float]]
+Timings = dict[tuple[int, ...], dict[str, float]]
 
 
 def time_budgets(
-    model: TNet, images: Sequence[np.ndarray], budgets: Sequence[tuple[int, ...]], limit: float = LIMIT
-) -> tuple[Told, dict[str, Any]]:
+    model: TNet, images: Sequence[np.ndarray], budgets: Sequence[tuple[int, ...]], limit: float = MAX_SECONDS
+) -> tuple[Timings, dict[str, Any]]:
     """What each budget's entry gets, and about how it was measured. `images` are (H, W, 3) uint8."""
     sources = [ImageSource.open(image) for image in images]
     seconds: dict[tuple[int, ...], list[float]] = {}
@@ -46,15 +46,15 @@ def time_budgets(
 
     def run(source: ImageSource, budget: tuple[int, ...]) -> float:
         peak = PeakMemory(model.device)
-        taken = _timed(lambda: traverse(model, source, budget), model.device)
+        taken = _time_call(lambda: traverse(model, source, budget), model.device)
         memory[budget] = max(memory.get(budget, 0), peak.read())
         return taken
 
-    with evaluating(model):
+    with evaluation_mode(model):
         largest = budgets[-1]
         run(sources[0], largest)  # the first run of all sets things up
         cost = run(sources[0], largest) / flops(model.config, largest)
-        chosen = affordable(model.config, budgets, cost, limit / _ROUNDS)
+        chosen = select_affordable(model.config, budgets, cost, limit / _MIN_ROUNDS)
         for budget in chosen:
             run(sources[0], budget)
         memory.clear()
@@ -63,7 +63,7 @@ def time_budgets(
                 break
             for budget in chosen:
                 seconds.setdefault(budget, []).append(run(source, budget))
-    told: Told = {
+    told: Timings = {
         budget: {"ms_per_image": round(1000 * float(np.median(found)), 3)} for budget, found in seconds.items()
     }
     kind = "cuda" if model.device.type == "cuda" else "cpu"
@@ -78,7 +78,7 @@ def time_budgets(
     return told, about
 
 
-def affordable(
+def select_affordable(
     config: TNetConfig, budgets: Sequence[tuple[int, ...]], seconds_per_flop: float, limit: float
 ) -> list[tuple[int, ...]]:
     """All budgets if one round over them stays within the limit, else some of them, evenly spread, always the first."""
@@ -89,7 +89,7 @@ def affordable(
     return [budgets[0]]
 
 
-def _timed(work: Callable[[], object], device: torch.device) -> float:
+def _time_call(work: Callable[[], object], device: torch.device) -> float:
     cuda = device.type == "cuda"
     if cuda:
         torch.cuda.synchronize(device)

@@ -25,13 +25,13 @@ from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.stream import evaluating
+from training.evaluation.stream import evaluation_mode
 
 MANIFEST_FILE = "bank.json"
 
 
 @dataclass(frozen=True)
-class Looked:
+class BankRows:
     """Some rows of a bank, float32, on the device of the model."""
 
     features: Tensor  # (B, 1 + n * n, D) V' of the thumbnail and of every cell in raster order
@@ -51,23 +51,23 @@ class FeatureBank:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def rows(self, chosen: Tensor | slice, device: torch.device | str = "cpu") -> Looked:
+    def rows(self, chosen: Tensor | slice, device: torch.device | str = "cpu") -> BankRows:
         at = chosen.numpy() if isinstance(chosen, Tensor) else chosen
         wide = (torch.from_numpy(np.array(a[at], np.float32)) for a in (self.features, self.maps, self.vectors))
         labels = torch.from_numpy(np.array(self.labels[at]))
         features, *others = (tensor.to(device) for tensor in (*wide, labels))
-        return Looked(features if self._shift is None else features + self._shift.to(device), *others)
+        return BankRows(features if self._shift is None else features + self._shift.to(device), *others)
 
-    def moved(self, shift: Tensor) -> FeatureBank:
+    def with_shift(self, shift: Tensor) -> FeatureBank:
         """The same bank, made before an additive positional module learned `shift` (1 + n * n, D)."""
         return FeatureBank(self._arrays, shift)
 
-    def relabelled(self, labels: np.ndarray) -> FeatureBank:
+    def with_labels(self, labels: np.ndarray) -> FeatureBank:
         """The same looks with other targets."""
         return FeatureBank({**self._arrays, "labels": labels}, self._shift)
 
 
-def classes_in(labels: Tensor) -> Tensor:
+def pick_classes(labels: Tensor) -> Tensor:
     """The class of each image, the most probable one where labels are probabilities: (B,)."""
     return labels if labels.ndim == 1 else labels.argmax(1)
 
@@ -96,13 +96,13 @@ def make_bank(
     bank depends on it.
     """
     check_two_levels(model)
-    made_from = {"format": 1, "count": count, "weights": weights_digest(model), "data": dict(identity or {})}
+    made_from = {"format": 1, "count": count, "weights": digest_weights(model), "data": dict(identity or {})}
     if folder is not None and (folder / MANIFEST_FILE).exists():
-        return _open(folder, made_from)
+        return _open_bank(folder, made_from)
     store = _Store(count, folder)
     bar = tqdm(total=count, desc="feature bank", unit="image", disable=quiet, file=sys.stderr)
     fast = folded(model)
-    with bar, store, evaluating(fast):
+    with bar, store, evaluation_mode(fast):
         for images, labels in batches:
             store.append(_look_everywhere(fast, images.to(model.device)) | {"labels": labels.numpy()})
             bar.update(len(labels))
@@ -113,7 +113,7 @@ def make_bank(
     return bank
 
 
-def weights_digest(model: TNet) -> str:
+def digest_weights(model: TNet) -> str:
     """sha256 of the configuration and of all weights but those of the policy."""
     found = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -178,10 +178,10 @@ class _Store:
     def arrays(self) -> Mapping[str, np.ndarray]:
         if self._filled != self._count:
             raise TNetError(f"A feature bank of {self._count} images was announced, but {self._filled} came.")
-        return self._arrays if self._folder is None else _mapped(self._folder)
+        return self._arrays if self._folder is None else _map_arrays(self._folder)
 
 
-def _mapped(folder: Path) -> dict[str, np.ndarray]:
+def _map_arrays(folder: Path) -> dict[str, np.ndarray]:
     names = ("features", "maps", "vectors", "labels")
     try:
         return {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
@@ -191,7 +191,7 @@ def _mapped(folder: Path) -> dict[str, np.ndarray]:
         ) from None
 
 
-def _open(folder: Path, expected: Mapping[str, Any]) -> FeatureBank:
+def _open_bank(folder: Path, expected: Mapping[str, Any]) -> FeatureBank:
     found = read_json(folder / MANIFEST_FILE, 1 << 20)
     known = found if isinstance(found, dict) else {}
     for name, value in json.loads(json.dumps(expected)).items():
@@ -200,7 +200,7 @@ def _open(folder: Path, expected: Mapping[str, Any]) -> FeatureBank:
                 name, "another version"
             )
             raise TNetError(f"The feature bank in '{folder}' was made with {what}; remove it or name another folder.")
-    bank = FeatureBank(_mapped(folder))
+    bank = FeatureBank(_map_arrays(folder))
     if len(bank) != expected["count"]:
         raise TNetError(f"The feature bank in '{folder}' is damaged; remove that folder to make it again.")
     return bank

@@ -16,17 +16,17 @@ from torch import Tensor
 from tnet_core.errors import TNetError
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.features import project, subset_logits
-from training.evaluation.plan import Tree, grid_ranks
-from training.policy.bank import FeatureBank, Looked, classes_in
+from training.evaluation.features import classify_subsets, project_features
+from training.evaluation.plan import Tree, rank_cells
+from training.policy.bank import BankRows, FeatureBank, pick_classes
 from training.recipes.recipe import BankSection
 
-_CHUNK = 128  # rows valued at once
+_CHUNK_ROWS = 128  # rows valued at once
 Measure = Literal["likelihood", "odds"]
 Target = Callable[[Tensor, Tensor, Tensor], Tensor]  # scores, values, open cells: (B, n * n) each -> scalar
 
 
-def policy_scores(model: TNet, looked: Looked, options: BankSection, *, training: bool = False) -> Tensor:
+def score_cells(model: TNet, looked: BankRows, options: BankSection, *, training: bool = False) -> Tensor:
     """Sharpened scores of all cells (B, n * n); their ranking is the model's own."""
     assert model.location is not None
     maps = torch.dropout(looked.maps, options.dropout, training)
@@ -43,7 +43,7 @@ def expected_regret(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
     return (best - (probabilities * values).sum(1)).mean()
 
 
-def listwise(temperature: float) -> Target:
+def make_listwise(temperature: float) -> Target:
     """Cross-entropy between a softmax over the values and the policy: ranks all cells, not only the best."""
 
     def loss(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def listwise(temperature: float) -> Target:
     return loss
 
 
-def reinforce(decay: float = 0.9) -> Target:
+def make_reinforce(decay: float = 0.9) -> Target:
     """The paper's estimator where the value of a look is known: one drawn look per image and a moving baseline.
 
     Its expectation is the gradient of `expected_regret`; it is here to be compared with. The reward is
@@ -75,10 +75,10 @@ def reinforce(decay: float = 0.9) -> Target:
 
 
 def make_target(kind: Literal["likelihood", "ranking"], options: BankSection) -> Target:
-    return expected_regret if kind == "likelihood" else listwise(options.temperature)
+    return expected_regret if kind == "likelihood" else make_listwise(options.temperature)
 
 
-def evened(values: Tensor, floor: float) -> Tensor:
+def even_out(values: Tensor, floor: float) -> Tensor:
     """Values of each image (B, n * n) about their mean, in units of their spread."""
     if not floor:
         return values
@@ -86,8 +86,8 @@ def evened(values: Tensor, floor: float) -> Tensor:
     return centred / centred.std(1, keepdim=True).clamp_min(floor)
 
 
-def looks_loss(
-    model: TNet, scores: Tensor, looked: Looked, first: Tensor, target: Target, options: BankSection
+def compute_looks_loss(
+    model: TNet, scores: Tensor, looked: BankRows, first: Tensor, target: Target, options: BankSection
 ) -> Tensor:
     """Mean of the target over looks taken one after the other, as the policy itself would take them.
 
@@ -99,15 +99,15 @@ def looks_loss(
     parts = []
     for look in range(min(options.looks, scores.shape[1])):
         with torch.no_grad():
-            values = first if look == 0 else cell_values(model, looked.features, looked.labels, taken, options.measure)
-        parts.append(target(scores, evened(values, options.even_out), unseen))
+            values = first if look == 0 else value_cells(model, looked.features, looked.labels, taken, options.measure)
+        parts.append(target(scores, even_out(values, options.even_out), unseen))
         chosen = scores.detach().masked_fill(~unseen, float("-inf")).argmax(1, keepdim=True)
         unseen = unseen.scatter(1, chosen, False)
         taken = torch.cat([taken, chosen], dim=1)
     return torch.stack(parts).mean()
 
 
-def cell_values(
+def value_cells(
     model: TNet, features: Tensor, labels: Tensor, taken: Tensor | None = None, measure: Measure = "likelihood"
 ) -> Tensor:
     """Worth of each cell as the next look: (B, 1 + n * n, D), looks already taken (B, t) -> (B, n * n).
@@ -123,12 +123,12 @@ def cell_values(
     if taken is not None:
         seen.scatter_(1, taken + 1, True)
     one_more = torch.eye(nodes, dtype=torch.bool, device=features.device)[1:]  # (n * n, nodes)
-    logits = subset_logits(model, features, project(model, features), seen[:, None] | one_more)
-    return worth(logits, labels, measure)
+    logits = classify_subsets(model, features, project_features(model, features), seen[:, None] | one_more)
+    return compute_worth(logits, labels, measure)
 
 
-def worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Tensor:
-    """How well logits (B, S, classes) speak for the label, see `cell_values`: (B, S)."""
+def compute_worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Tensor:
+    """How well logits (B, S, classes) speak for the label, see `value_cells`: (B, S)."""
     batch, sets, _ = logits.shape
     every = labels.repeat_interleave(sets, dim=0)
     if measure == "likelihood":
@@ -141,44 +141,46 @@ def worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Te
 
 
 @torch.no_grad()
-def all_values(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
+def value_bank(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
     """The value of every cell as a first look: (rows, n * n)."""
-    chunks = _chunks(bank, model)
-    return torch.cat([cell_values(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
+    chunks = _read_chunks(bank, model)
+    return torch.cat([value_cells(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
 
 
 @torch.no_grad()
-def all_scores(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
-    return torch.cat([policy_scores(model, looked, options).cpu() for looked in _chunks(bank, model)])
+def score_bank(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
+    return torch.cat([score_cells(model, looked, options).cpu() for looked in _read_chunks(bank, model)])
 
 
 @torch.no_grad()
-def accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> list[float]:
+def measure_accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> list[float]:
     """Top-1 with 0…`looks` looks at the cells of highest score (rows, n * n)."""
     tree = Tree((scores.shape[1],))
     budgets: list[tuple[int, ...]] = [(k,) for k in range(min(looks, scores.shape[1]) + 1)]
     right = torch.zeros(len(budgets), dtype=torch.long)
-    for start, looked in zip(range(0, len(bank), _CHUNK), _chunks(bank, model), strict=True):
-        ranks = grid_ranks(scores[start : start + _CHUNK]).to(model.device)
-        logits = subset_logits(model, looked.features, project(model, looked.features), tree.masks(ranks, budgets))
-        right += (logits.argmax(2) == classes_in(looked.labels)[:, None]).sum(0).cpu()
+    for start, looked in zip(range(0, len(bank), _CHUNK_ROWS), _read_chunks(bank, model), strict=True):
+        ranks = rank_cells(scores[start : start + _CHUNK_ROWS]).to(model.device)
+        logits = classify_subsets(
+            model, looked.features, project_features(model, looked.features), tree.make_masks(ranks, budgets)
+        )
+        right += (logits.argmax(2) == pick_classes(looked.labels)[:, None]).sum(0).cpu()
     return (right / len(bank)).tolist()
 
 
 @torch.no_grad()
-def hindsight(model: TNet, bank: FeatureBank) -> float:
+def measure_hindsight(model: TNet, bank: FeatureBank) -> float:
     """Top-1 with one look at the best cell: the share of images that some cell gets right."""
     right = 0
-    for looked in _chunks(bank, model):
+    for looked in _read_chunks(bank, model):
         nodes = looked.features.shape[1]
         pairs = torch.eye(nodes, dtype=torch.bool, device=model.device)[1:]  # (n * n, nodes): each cell …
         pairs[:, 0] = True  # … and the thumbnail
         masks = pairs.expand(len(looked.labels), -1, -1)
-        logits = subset_logits(model, looked.features, project(model, looked.features), masks)
-        right += int((logits.argmax(2) == classes_in(looked.labels)[:, None]).any(1).sum())
+        logits = classify_subsets(model, looked.features, project_features(model, looked.features), masks)
+        right += int((logits.argmax(2) == pick_classes(looked.labels)[:, None]).any(1).sum())
     return right / len(bank)
 
 
-def _chunks(bank: FeatureBank, model: TNet) -> Iterator[Looked]:
-    for start in range(0, len(bank), _CHUNK):
-        yield bank.rows(slice(start, start + _CHUNK), model.device)
+def _read_chunks(bank: FeatureBank, model: TNet) -> Iterator[BankRows]:
+    for start in range(0, len(bank), _CHUNK_ROWS):
+        yield bank.rows(slice(start, start + _CHUNK_ROWS), model.device)

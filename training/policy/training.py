@@ -25,21 +25,21 @@ from training.data.augment import Augment
 from training.data.loading import AugmentedView, collate, make_loader, unpack
 from training.data.sample import ImageDataset
 from training.engine.metrics import Metrics
-from training.engine.optimiser import make_optimiser, rate_factor, set_rates
-from training.engine.run_folder import check_folder, fingerprint, make_folder, write_checkpoint, write_recipe
+from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
+from training.engine.run_folder import check_folder, fingerprint_data, make_folder, write_checkpoint, write_recipe
 from training.engine.warm_start import warm_start
-from training.evaluation.policies import centre_scores
-from training.evaluation.stream import batches
+from training.evaluation.policies import compute_centre_scores
+from training.evaluation.stream import load_batches
 from training.policy.bank import FeatureBank, check_two_levels, make_bank
 from training.policy.targets import (
     Target,
-    accuracies,
-    all_scores,
-    all_values,
-    hindsight,
-    looks_loss,
+    compute_looks_loss,
     make_target,
-    policy_scores,
+    measure_accuracies,
+    measure_hindsight,
+    score_bank,
+    score_cells,
+    value_bank,
 )
 from training.recipes.recipe import BankSection, Recipe
 
@@ -69,7 +69,9 @@ def train_policy(
     kept = Path(chosen.folder) if chosen.folder is not None else out / "bank"
     try:
         banks = {
-            which: bank_of(model, recipe, split, kept / which, chosen.views if which == "train" else 1, quiet=quiet)
+            which: make_split_bank(
+                model, recipe, split, kept / which, chosen.views if which == "train" else 1, quiet=quiet
+            )
             for which, split in splits.items()
         }
         report = PolicyTraining(model, recipe, chosen, banks, out, quiet=quiet).run()
@@ -82,7 +84,7 @@ def train_policy(
     return write_checkpoint(out, model.eval(), recipe, splits["train"].class_names, details)
 
 
-def bank_of(
+def make_split_bank(
     model: TNet, recipe: Recipe, dataset: ImageDataset, folder: Path | None, views: int, *, quiet: bool
 ) -> FeatureBank:
     """The bank of a split; rows of all images as they are come first, then those of each augmented view."""
@@ -90,19 +92,19 @@ def bank_of(
     identity: dict[str, Any] = {
         "name": dataset.name,
         "split": dataset.split,
-        **fingerprint(dataset),
+        **fingerprint_data(dataset),
         "data": dataclasses.asdict(pixels),
         "views": views,
     }
     if views > 1:
         identity |= {"augment": dataclasses.asdict(recipe.augment), "seed": recipe.seed}
-    stream = _views(recipe, dataset, views)
+    stream = _stream_views(recipe, dataset, views)
     return make_bank(model, stream, views * len(dataset), folder=folder, identity=identity, quiet=quiet)
 
 
-def _views(recipe: Recipe, dataset: ImageDataset, views: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _stream_views(recipe: Recipe, dataset: ImageDataset, views: int) -> Iterator[tuple[Tensor, Tensor]]:
     config = dataclasses.replace(recipe.config, sampling="official")
-    for batch in batches(dataset, range(len(dataset)), config, _IMAGES_AT_ONCE, recipe.data.workers):
+    for batch in load_batches(dataset, range(len(dataset)), config, _IMAGES_AT_ONCE, recipe.data.workers):
         assert isinstance(batch.images, Tensor)
         yield batch.images, batch.labels
     places = [(view, index) for view in range(1, views) for index in range(len(dataset))]
@@ -143,19 +145,19 @@ class PolicyTraining:
         if target is None:
             assert recipe.policy.target != "none"
             target = make_target(recipe.policy.target, options)
-        first = all_values(model, self.train, options)
-        fixed = self.fixed_policies()
+        first = value_bank(model, self.train, options)
+        fixed = self.measure_fixed_policies()
         metrics = Metrics(self.out, self.steps, 0, quiet=self.quiet)
         torch.manual_seed(recipe.seed)
         losses: list[float] = []
         try:
             self._report(metrics, 0, fixed, losses)
             for step in range(self.steps):
-                at = self._rows(step)
+                at = self._choose_rows(step)
                 looked = self.train.rows(at, model.device)
-                set_rates(optimiser, rate_factor(recipe.optim, step, self.steps))
-                scores = policy_scores(model, looked, options, training=True)
-                loss = looks_loss(model, scores, looked, first[at].to(model.device), target, options)
+                set_rates(optimiser, compute_rate_factor(recipe.optim, step, self.steps))
+                scores = score_cells(model, looked, options, training=True)
+                loss = compute_looks_loss(model, scores, looked, first[at].to(model.device), target, options)
                 optimiser.zero_grad()
                 loss.backward()
                 if recipe.optim.clip_norm is not None:
@@ -174,27 +176,27 @@ class PolicyTraining:
             metrics.close()
         return last
 
-    def _rows(self, step: int) -> Tensor:
+    def _choose_rows(self, step: int) -> Tensor:
         """The rows of a step: every epoch has its own order."""
         epoch, position = divmod(step, self.per_epoch)
         order = np.random.default_rng([self.recipe.seed, epoch]).permutation(len(self.train))
         size = self.recipe.batch_size
         return torch.from_numpy(order[position * size : (position + 1) * size])
 
-    def fixed_policies(self) -> dict[str, list[float]]:
+    def measure_fixed_policies(self) -> dict[str, list[float]]:
         """Validation accuracy of what does not learn: the centre, and the best cell chosen with hindsight."""
         n, count = self.model.config.grid, len(self.validation)
-        centre = torch.from_numpy(centre_scores(n)).expand(count, n * n)
+        centre = torch.from_numpy(compute_centre_scores(n)).expand(count, n * n)
         return {
-            "centre": accuracies(self.model, self.validation, centre, self.options.looks),
-            "hindsight": [hindsight(self.model, self.validation)],
+            "centre": measure_accuracies(self.model, self.validation, centre, self.options.looks),
+            "hindsight": [measure_hindsight(self.model, self.validation)],
         }
 
     def _report(
         self, metrics: Metrics, step: int, fixed: dict[str, list[float]], losses: list[float]
     ) -> dict[str, float]:
-        learned = accuracies(
-            self.model, self.validation, all_scores(self.model, self.validation, self.options), self.options.looks
+        learned = measure_accuracies(
+            self.model, self.validation, score_bank(self.model, self.validation, self.options), self.options.looks
         )
         values = {f"top1_{k}": accuracy for k, accuracy in enumerate(learned)}
         values |= {f"centre_{k}": accuracy for k, accuracy in enumerate(fixed["centre"])}

@@ -40,7 +40,7 @@ class Details:
     citation: str = ""
 
     @classmethod
-    def of(cls, card: CheckpointCard, title: str, **given: str | None) -> Details:
+    def from_card(cls, card: CheckpointCard, title: str, **given: str | None) -> Details:
         """From options first, then from the checkpoint's provenance."""
 
         def chosen(key: str) -> str:
@@ -52,45 +52,45 @@ class Details:
         return cls(title=title, dataset=dataset, **{name: chosen(name) for name in names})
 
 
-def model_card(card: CheckpointCard, details: Details, repo: str | None, notes: str = "") -> str:
+def make_model_card(card: CheckpointCard, details: Details, repo: str | None, notes: str = "") -> str:
     """The whole README.md; without a repository, that of a folder, which has no picture beside it.
 
     `notes` are further sections, before the numbers.
     """
-    header = yaml.safe_dump(metadata(card.evaluation, details), sort_keys=False, allow_unicode=True, width=110)
-    parts = [f"---\n{header}---\n", f"# {details.title}\n", _about(card), _usage(card, repo), notes]
+    header = yaml.safe_dump(make_metadata(card.evaluation, details), sort_keys=False, allow_unicode=True, width=110)
+    parts = [f"---\n{header}---\n", f"# {details.title}\n", _describe_model(card), _describe_usage(card, repo), notes]
     if card.evaluation is not None:
-        parts.append(_numbers(card.evaluation, picture=repo is not None))
-    parts += [_provenance(card), _terms(details)]
+        parts.append(_tabulate_results(card.evaluation, picture=repo is not None))
+    parts += [_list_provenance(card), _state_terms(details)]
     return "\n".join(part for part in parts if part)
 
 
-def metadata(evaluation: Evaluation | None, details: Details) -> dict[str, Any]:
+def make_metadata(evaluation: Evaluation | None, details: Details) -> dict[str, Any]:
     found: dict[str, Any] = {
         "library_name": LIBRARY_NAME,
         "pipeline_tag": "image-classification",
         "tags": ["tnet", "hard-attention", "image-classification"],
-        **_licence(details.licence),
+        **_name_licence(details.licence),
     }
     if details.dataset:
-        found["datasets"] = [_identifier(details.dataset)]
+        found["datasets"] = [_make_identifier(details.dataset)]
     if details.base_model:
         found["base_model"] = details.base_model
     if evaluation is not None:
-        results = [_index_entry(evaluation, result) for result in evaluation.results]
+        results = [_make_index_entry(evaluation, result) for result in evaluation.results]
         found["model-index"] = [{"name": details.title, "results": results}]
     return found
 
 
-def _licence(text: str) -> dict[str, str]:
+def _name_licence(text: str) -> dict[str, str]:
     known = text.lower()
     if not text:
         return {"license": "unknown"}
     return {"license": known} if known in _LICENCES else {"license": "other", "license_name": text}
 
 
-def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]:
-    at, what = _locations(result), _measured(evaluation)
+def _make_index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]:
+    at, what = _count_locations(result), _name_measure(evaluation)
     metrics = [{"type": what, "name": f"Top-1 {what}, {at}", "value": result.top1}]
     if result.top5 is not None:
         metrics.append({"type": what, "name": f"Top-5 {what}, {at}", "value": result.top5})
@@ -98,7 +98,7 @@ def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]
         "task": {"type": "image-classification", "name": f"Image classification with {at}"},
         "dataset": {
             "name": evaluation.dataset,
-            "type": _identifier(evaluation.dataset),
+            "type": _make_identifier(evaluation.dataset),
             "split": evaluation.split,
             "args": {"budget": list(result.budget)},
         },
@@ -106,24 +106,24 @@ def _index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str, Any]
     }
 
 
-def _measured(evaluation: Evaluation) -> str:
+def _name_measure(evaluation: Evaluation) -> str:
     """Accuracy, or agreement with the full-image prediction where that was the label (`training.agreement`)."""
     return "agreement" if "agreement" in evaluation.raw else "accuracy"
 
 
-def _locations(result: BudgetResult) -> str:
+def _count_locations(result: BudgetResult) -> str:
     count = f"{result.looks} attended location{'' if result.looks == 1 else 's'}"
     return count if len(result.budget) < 2 else f"{count} ({' x '.join(map(str, result.budget))})"
 
 
-def _identifier(name: str) -> str:
+def _make_identifier(name: str) -> str:
     """A data set's id as it is, or one made from its name."""
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name, re.ASCII):
         return name
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "dataset"
 
 
-def _about(card: CheckpointCard) -> str:
+def _describe_model(card: CheckpointCard) -> str:
     assert card.config is not None
     text = f"A checkpoint for TNet Explorer: {describe(card.config)}.\n"
     if card.config.is_baseline:
@@ -135,7 +135,7 @@ def _about(card: CheckpointCard) -> str:
     )
 
 
-def _usage(card: CheckpointCard, repo: str | None) -> str:
+def _describe_usage(card: CheckpointCard, repo: str | None) -> str:
     assert card.config is not None
     budget = "" if card.config.is_baseline else f", budget={card.config.budget!r}"
     answer = "trace.logits().argmax()"
@@ -155,8 +155,8 @@ def _usage(card: CheckpointCard, repo: str | None) -> str:
     )
 
 
-def _numbers(evaluation: Evaluation, *, picture: bool) -> str:
-    what = _measured(evaluation).capitalize()
+def _tabulate_results(evaluation: Evaluation, *, picture: bool) -> str:
+    what = _name_measure(evaluation).capitalize()
     lines = [
         f"## {what} and cost\n",
         f"Measured on {evaluation.where}.\n",
@@ -167,19 +167,19 @@ def _numbers(evaluation: Evaluation, *, picture: bool) -> str:
     for result in evaluation.results:
         top5 = "" if result.top5 is None else f"{100 * result.top5:.2f} %"
         flops = "" if result.flops is None else f"{result.flops / 1e9:.2f}"
-        count = _locations(result).replace(" attended locations", "").replace(" attended location", "")
+        count = _count_locations(result).replace(" attended locations", "").replace(" attended location", "")
         lines.append(f"| {count} | {100 * result.top1:.2f} % | {top5} | {flops} |")
     return "\n".join(lines) + "\n"
 
 
-def _provenance(card: CheckpointCard) -> str:
+def _list_provenance(card: CheckpointCard) -> str:
     if not card.provenance:
         return ""
     block = yaml.safe_dump(card.provenance, sort_keys=False, allow_unicode=True, width=100)
     return "## Provenance\n\n" + "".join(f"    {line}\n" for line in block.splitlines())
 
 
-def _terms(details: Details) -> str:
+def _state_terms(details: Details) -> str:
     return (
         "## Licence and citation\n\n"
         f"- Weights: {details.licence or UNKNOWN}\n- Training data: {details.data_licence or UNKNOWN}\n"
@@ -196,5 +196,5 @@ def read_card(folder: Path) -> CheckpointCard:
 
 def write_card(folder: Path, card: CheckpointCard, title: str, notes: str = "") -> None:
     """Write README.md into the folder of a checkpoint."""
-    text = model_card(card, Details.of(card, title), None, notes)
+    text = make_model_card(card, Details.from_card(card, title), None, notes)
     write_atomically(folder / README_FILE, lambda path: path.write_text(text, encoding="utf-8"))

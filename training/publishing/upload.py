@@ -16,7 +16,7 @@ from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
 from tnet_core.checkpoints.hub_errors import explain
 from tnet_core.checkpoints.hub_id import HubId, is_commit
 from tnet_core.errors import TNetError
-from training.publishing.model_card import PICTURE_FILE, Details, model_card
+from training.publishing.model_card import PICTURE_FILE, Details, make_model_card
 
 _SIZE = (960, 600)
 _LEFT, _TOP, _RIGHT, _BOTTOM = 110, 80, 920, 510  # the plot area
@@ -26,7 +26,7 @@ _INK, _GRID, _LINE = "#222222", "#dddddd", "#1f6fb4"
 def draw_accuracy(evaluation: Evaluation, path: Path) -> None:
     """Write a PNG with one point per budget; the line joins them by number of locations."""
     points = sorted((result.looks, 100 * result.top1, result.budget) for result in evaluation.results)
-    low, high, step = _range([y for _, y, _ in points])
+    low, high, step = _choose_range([y for _, y, _ in points])
     most = max(points[-1][0], 1)
 
     def place(looks: float, accuracy: float) -> tuple[float, float]:
@@ -36,7 +36,7 @@ def draw_accuracy(evaluation: Evaluation, path: Path) -> None:
     image = Image.new("RGB", _SIZE, "white")
     draw = ImageDraw.Draw(image)
     small, large = ImageFont.load_default(18), ImageFont.load_default(24)
-    draw.text(((_LEFT + _RIGHT) / 2, 36), _shortened(evaluation.where), fill=_INK, font=large, anchor="mm")
+    draw.text(((_LEFT + _RIGHT) / 2, 36), _shorten(evaluation.where), fill=_INK, font=large, anchor="mm")
     for index in range(round((high - low) / step) + 1):
         value = low + index * step
         y = place(0, value)[1]
@@ -59,7 +59,7 @@ def draw_accuracy(evaluation: Evaluation, path: Path) -> None:
     image.save(path, format="PNG", optimize=True)
 
 
-def _range(values: list[float]) -> tuple[float, float, float]:
+def _choose_range(values: list[float]) -> tuple[float, float, float]:
     """Round limits around the values with four to eight steps between them."""
     span = max(max(values) - min(values), 1.0)
     step = next(s for s in (0.25, 0.5, 1, 2, 5, 10, 20) if span / s <= 6)
@@ -68,7 +68,7 @@ def _range(values: list[float]) -> tuple[float, float, float]:
     return low, max(high, low + step), step
 
 
-def _shortened(text: str, longest: int = 70) -> str:
+def _shorten(text: str, longest: int = 70) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -82,20 +82,20 @@ def make_empty_folder(path: Path) -> Path:
     return path
 
 
-def prepare(folder: Path, out: Path, card: CheckpointCard, details: Details, repo: str) -> None:
+def prepare_files(folder: Path, out: Path, card: CheckpointCard, details: Details, repo: str) -> None:
     """Write every file of the publication into `out`."""
     try:
         for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE):
             if (folder / name).exists():
                 shutil.copyfile(folder / name, out / name)
-        (out / README_FILE).write_text(model_card(card, details, repo), encoding="utf-8")
+        (out / README_FILE).write_text(make_model_card(card, details, repo), encoding="utf-8")
         if card.evaluation is not None:
             draw_accuracy(card.evaluation, out / PICTURE_FILE)
     except OSError as error:
         raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None
 
 
-def upload(out: Path, hub_id: HubId, *, private: bool) -> str:
+def upload_files(out: Path, hub_id: HubId, *, private: bool) -> str:
     """Create the repository if needed and commit all files at once; returns the commit."""
     client = HubClient(hub_id)
     if client.offline:

@@ -99,7 +99,7 @@ _RANGES: dict[str, _Range] = {
 def check_recipe(recipe: Recipe) -> None:
     """Refuse a recipe that cannot be trained as written."""
     for key, allowed in _RANGES.items():
-        value = _at(recipe, key)
+        value = _get_value(recipe, key)
         for number in value if isinstance(value, tuple) else (value,):
             if number is not None and not allowed.holds(number):
                 raise TNetError(f"'{key}' is {number}, but must be {allowed}.")
@@ -167,7 +167,7 @@ def _check_optimiser(recipe: Recipe) -> None:
             raise TNetError(f"'optim.{key}' belongs to the schedule cosine, but 'optim.schedule' is {optim.schedule}.")
 
 
-def _at(recipe: Recipe, key: str) -> Any:
+def _get_value(recipe: Recipe, key: str) -> Any:
     value: Any = recipe
     for part in key.split("."):
         value = getattr(value, part)

@@ -33,14 +33,14 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 T = TypeVar("T")
 
 
-def recipe_names() -> list[str]:
+def list_recipes() -> list[str]:
     """The recipes that come with the package; each name also works as a path."""
     return sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 
 def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
-    """The checked recipe of a file or of a name of `recipe_names`, changed by 'key=value' texts."""
-    file = _find(path)
+    """The checked recipe of a file or of a name of `list_recipes`, changed by 'key=value' texts."""
+    file = _find_recipe(path)
     try:
         values = _read_file(file)
         for text in overrides:
@@ -52,7 +52,7 @@ def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
 def from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
     """The checked recipe of nested plain values; a recipe without a name of its own takes `name`."""
-    recipe = _section(Recipe, {"name": name, **values}, "")
+    recipe = _read_section(Recipe, {"name": name, **values}, "")
     check_recipe(recipe)
     return recipe
 
@@ -68,13 +68,13 @@ def to_text(recipe: Recipe) -> str:
     return dump(to_mapping(recipe))
 
 
-def _find(path: Path | str) -> Path:
+def _find_recipe(path: Path | str) -> Path:
     given = Path(path)
     if isinstance(path, Path) or given.suffix in (".yaml", ".yml") or len(given.parts) != 1:
         return given
-    names = recipe_names()
+    names = list_recipes()
     if path not in names:
-        raise TNetError(f"There is no recipe '{path}'{_hint(path, names)}; known are: {', '.join(names)}.")
+        raise TNetError(f"There is no recipe '{path}'{_suggest(path, names)}; known are: {', '.join(names)}.")
     return RECIPES / f"{path}.yaml"
 
 
@@ -88,8 +88,8 @@ def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     base = values.pop("base")
     if not isinstance(base, str) or not base:
         raise TNetError(f"'base' is {base!r:.60}, but must be the name or the path of another recipe.")
-    start = _find(base)
-    start = start if base in recipe_names() else file.parent / start
+    start = _find_recipe(base)
+    start = start if base in list_recipes() else file.parent / start
     files = (*above, file.resolve())
     if start.resolve() in files:
         raise TNetError(f"its base '{base}' leads back to itself.")
@@ -100,14 +100,14 @@ def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     except TNetError as error:
         raise TNetError(f"its base '{base}': {error}") from None
     below.pop("name", None)
-    return _merged(below, values)
+    return _merge(below, values)
 
 
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     result = dict(below)
     for key, value in above.items():
         both = isinstance(value, dict) and isinstance(below.get(key), dict)
-        result[key] = _merged(below[key], value) if both else value
+        result[key] = _merge(below[key], value) if both else value
     return result
 
 
@@ -127,7 +127,7 @@ def _override(values: dict[str, Any], text: str) -> None:
         raise TNetError(f"the value of '{key.strip()}' cannot be read: {error}") from None
 
 
-def _section(cls: type[T], values: Any, prefix: str) -> T:
+def _read_section(cls: type[T], values: Any, prefix: str) -> T:
     """A dataclass from a mapping; sections inside it are dataclasses again."""
     if not isinstance(values, Mapping):
         raise TNetError(f"'{prefix.rstrip('.')}' is {values!r:.60}, but must be a section with keys of its own.")
@@ -135,28 +135,28 @@ def _section(cls: type[T], values: Any, prefix: str) -> T:
     read: dict[str, Any] = {}
     for key, value in values.items():
         if key not in hints:
-            raise TNetError(f"unknown key '{prefix}{key}'{_hint(f'{prefix}{key}', _known_keys())}.")
+            raise TNetError(f"unknown key '{prefix}{key}'{_suggest(f'{prefix}{key}', _list_keys())}.")
         hint = hints[key]
         if dataclasses.is_dataclass(hint):
-            read[key] = _section(typing.cast(type, hint), value, f"{prefix}{key}.")
+            read[key] = _read_section(typing.cast(type, hint), value, f"{prefix}{key}.")
         else:
-            read[key] = _value(value, hint, f"{prefix}{key}")
+            read[key] = _convert(value, hint, f"{prefix}{key}")
     if prefix == "model." and "config" in read:
-        read["config"] = _config_fields(read["config"])
+        read["config"] = _read_config(read["config"])
     return cls(**read)
 
 
-def _config_fields(values: dict[str, Any]) -> dict[str, Any]:
+def _read_config(values: dict[str, Any]) -> dict[str, Any]:
     """Fields of the architecture, as far as they are given."""
     hints = typing.get_type_hints(TNetConfig)
     del hints["name"]  # for display: the preset's
     for key in values:
         if key not in hints:
-            raise TNetError(f"unknown key 'model.config.{key}'{_hint(f'model.config.{key}', _known_keys())}.")
-    return {key: _value(value, hints[key], f"model.config.{key}") for key, value in values.items()}
+            raise TNetError(f"unknown key 'model.config.{key}'{_suggest(f'model.config.{key}', _list_keys())}.")
+    return {key: _convert(value, hints[key], f"model.config.{key}") for key, value in values.items()}
 
 
-def _value(value: Any, hint: Any, key: str) -> Any:
+def _convert(value: Any, hint: Any, key: str) -> Any:
     """A value of the declared type: lists serve as tuples, quoted numbers as numbers."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if isinstance(value, list) and any(typing.get_origin(option) is tuple for option in options):
@@ -169,18 +169,18 @@ def _value(value: Any, hint: Any, key: str) -> Any:
     return float(value) if float in options and value is not None else value
 
 
-def _known_keys(cls: type = Recipe, prefix: str = "") -> list[str]:
+def _list_keys(cls: type = Recipe, prefix: str = "") -> list[str]:
     found: list[str] = []
     for name, hint in typing.get_type_hints(cls).items():
         found.append(f"{prefix}{name}")
         if dataclasses.is_dataclass(hint):
-            found += _known_keys(typing.cast(type, hint), f"{prefix}{name}.")
+            found += _list_keys(typing.cast(type, hint), f"{prefix}{name}.")
         elif f"{prefix}{name}" == "model.config":
-            found += _known_keys(TNetConfig, "model.config.")
+            found += _list_keys(TNetConfig, "model.config.")
     return found
 
 
-def _hint(given: str, known: Sequence[str]) -> str:
+def _suggest(given: str, known: Sequence[str]) -> str:
     """' (did you mean …?)': the nearest known key, or the section in which a key of that name lies."""
 
     def candidates() -> Iterator[str]:

@@ -187,11 +187,11 @@ class Recipe:
         try:
             made = TNetConfig.from_dict(start.to_dict() | self.model.config)
         except TNetError as error:
-            raise TNetError(_in_full(str(error))) from None
+            raise TNetError(_name_keys_in_full(str(error))) from None
         return replace(made, name=self.model.preset)
 
 
-def _in_full(message: str) -> str:
+def _name_keys_in_full(message: str) -> str:
     """A message about a TNetConfig, with its fields named as keys of a recipe."""
     names = "|".join(f.name for f in fields(TNetConfig))
     text, count = re.subn(rf"(?:Configuration field )?'({names})'", r"'model.config.\1'", message)

@@ -17,7 +17,7 @@ from tests.support.hub import LocalHub
 from tests.training.data_files import class_folders
 from training import agreement
 from training.adapt import __main__ as command
-from training.adapt.pretrained import AdaptOptions, start
+from training.adapt.pretrained import AdaptOptions, build_start
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,9 @@ def test_a_classifier_becomes_a_checkpoint_without_labels(
     for name, tensor in pretrained.items():
         own = name.replace("fc.", "classifier.linear.") if name.startswith("fc.") else f"features.body.{name}"
         assert torch.equal(stored[own], tensor), name
-    begun = start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2)).model
+    begun = build_start(
+        AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2)
+    ).model
     for module in ("location", "positional", "weighting"):
         before = {name: t for name, t in begun.state_dict().items() if name.startswith(module)}
         assert not all(torch.equal(stored[name], tensor) for name, tensor in before.items())
@@ -157,7 +159,7 @@ def test_bad_input_is_one_sentence(
 def test_agreement_needs_to_know_what_a_whole_image_is(
     weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begun = start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2))
+    begun = build_start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2))
     folder = tn.save(begun.model, tmp_path / "plain")
     assert agreement.main([str(folder), str(photographs)]) == 1
     assert "does not say at which resolution whole images are seen" in capsys.readouterr().err

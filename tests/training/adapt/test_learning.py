@@ -12,14 +12,14 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, picture
-from training.adapt.learning import AggregationOptions, learn, positional_shift, train_aggregation
+from training.adapt.learning import AggregationOptions, compute_positional_shift, learn, train_aggregation
 from training.adapt.pretrained import AdaptOptions, Objective
-from training.agreement import likelihoods, per_image
-from training.engine.warm_start import even_weights
-from training.evaluation.features import project, subset_logits
+from training.agreement import measure_likelihoods, score_images
+from training.engine.warm_start import set_even_weights
+from training.evaluation.features import classify_subsets, project_features
 from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank, make_bank
-from training.policy.targets import reinforce, worth
+from training.policy.targets import compute_worth, make_reinforce
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ OPTIONS = AdaptOptions("none", (Path("none"),), grid=3, budget=2, epochs=60)
 def fresh(seed: int = 2) -> tn.TNet:
     """As an adaptation begins; a classifier that tells five directions apart."""
     model = tn.build(CONFIG, seed=seed)
-    even_weights(model)
+    set_even_weights(model)
     with torch.no_grad():
         model.classifier.linear.weight.copy_(torch.eye(5, model.features.num_features) * 6)
     return model
@@ -79,7 +79,7 @@ def test_weighting_and_positions_start_as_a_plain_average() -> None:
     model = fresh()
     trace = tn.traverse(model, picture(), budget=4)
     np.testing.assert_allclose(trace.weights(), np.full(5, 1 / 5), rtol=1e-6)
-    assert positional_shift(model).abs().max() == 0
+    assert compute_positional_shift(model).abs().max() == 0
 
 
 def test_backbone_and_classifier_stay_bit_for_bit_and_the_rest_learns() -> None:
@@ -95,7 +95,9 @@ def test_backbone_and_classifier_stay_bit_for_bit_and_the_rest_learns() -> None:
 @pytest.mark.parametrize("objective", ["likelihood", "ranking", "reinforce"])
 def test_a_policy_learned_on_planted_evidence_beats_random_and_central_looks(objective: Objective) -> None:
     model, _ = learned(objective)
-    found = likelihoods(model, banks()["validation"].moved(positional_shift(model)), Options(resamples=200))
+    found = measure_likelihoods(
+        model, banks()["validation"].with_shift(compute_positional_shift(model)), Options(resamples=200)
+    )
     for other in ("random", "centre"):
         low, _high = found["comparisons"][f"learned-{other}"]["interval"][1]
         assert low > (0.1 if objective == "likelihood" else 0.0), other
@@ -108,12 +110,12 @@ def test_a_policy_learned_on_planted_evidence_beats_random_and_central_looks(obj
 def test_learned_weights_speak_better_for_the_target_than_the_plain_average() -> None:
     bank, plain, model = banks()["validation"], fresh(), fresh()
     train_aggregation(model, banks()["train"], AggregationOptions(epochs=30, most=CELLS, lr=1e-2), 0, quiet=True)
-    moved = bank.moved(positional_shift(model))
+    moved = bank.with_shift(compute_positional_shift(model))
     everything = torch.ones((len(bank), 1, 1 + CELLS), dtype=torch.bool)
     values = []
     for one, rows in ((plain, bank.rows(slice(None))), (model, moved.rows(slice(None)))):
-        logits = subset_logits(one, rows.features, project(one, rows.features), everything)
-        values.append(worth(logits, rows.labels).mean().item())
+        logits = classify_subsets(one, rows.features, project_features(one, rows.features), everything)
+        values.append(compute_worth(logits, rows.labels).mean().item())
     assert values[1] > values[0] + 0.3
 
 
@@ -124,7 +126,7 @@ def test_a_stronger_hold_keeps_features_closer_to_what_the_classifier_knows() ->
         train_aggregation(
             model, banks()["train"], AggregationOptions(epochs=3, closeness=closeness), 0, quiet=True
         )  # fmt: skip
-        sizes.append(positional_shift(model).abs().mean().item())
+        sizes.append(compute_positional_shift(model).abs().mean().item())
     assert 0 < sizes[1] < 0.2 * sizes[0]
 
 
@@ -142,7 +144,7 @@ def test_a_moved_bank_holds_what_the_model_with_positions_computes() -> None:
     torch.nn.init.normal_(model.positional.linear.weight, std=0.1)  # type: ignore[union-attr]
     with torch.no_grad():
         features = model.forward_train(images, CELLS).features
-        moved = bank.moved(positional_shift(model)).rows(slice(None))
+        moved = bank.with_shift(compute_positional_shift(model)).rows(slice(None))
     torch.testing.assert_close(moved.features, features, atol=2e-2, rtol=2e-2)  # half precision
     assert (bank.rows(slice(None)).features - features).abs().max() > 0.1
     assert moved.labels.shape == (3, 5)
@@ -154,7 +156,7 @@ def test_likelihoods_are_those_of_the_looks_that_a_traversal_takes() -> None:
     target = torch.tensor([[0.7, 0.1, 0.1, 0.05, 0.05]]).repeat(3, 1)
     inputs = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2) / 127.5 - 1
     bank = make_bank(model, [(inputs, target)], 3, quiet=True)
-    found = per_image(model, bank, [(0,), (2,)], Options())
+    found = score_images(model, bank, [(0,), (2,)], Options())
     for row, image in enumerate(images):
         for policy in ("learned", "centre"):
             for column, looks in enumerate((0, 2)):
@@ -169,7 +171,7 @@ def test_reinforce_pushes_towards_looks_better_than_its_baseline() -> None:
     scores = torch.zeros((64, 4), requires_grad=True)
     values = torch.tensor([0.0, 0.0, 1.0, 5.0]).expand(64, 4)
     unseen = torch.tensor([True, True, True, False]).expand(64, 4)  # the best one is taken already
-    target = reinforce()
+    target = make_reinforce()
     for _ in range(20):
         target(scores, values, unseen).backward()
     assert scores.grad is not None

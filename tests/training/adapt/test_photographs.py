@@ -14,7 +14,7 @@ from tests.training.data_files import class_folders, write_picture
 from tnet_core.checkpoints.config_file import check_class_names
 from tnet_core.errors import TNetError
 from training.adapt.photographs import open_photographs
-from training.adapt.pretrained import AdaptOptions, Classes, classes_of, with_late_map
+from training.adapt.pretrained import AdaptOptions, Classes, choose_late_map, find_classes
 
 BIRDS = Classes(("ant", "bee", "black footed albatross"), ("n1", "n2", "n3"))
 
@@ -24,33 +24,33 @@ def options(*folders: Path, **changes: object) -> AdaptOptions:
 
 
 def test_the_thousand_classes_have_names_that_a_checkpoint_accepts() -> None:
-    classes = classes_of(timm.models.get_pretrained_cfg("tf_efficientnet_lite0"))
+    classes = find_classes(timm.models.get_pretrained_cfg("tf_efficientnet_lite0"))
     assert check_class_names(classes.names, 1000) == classes.names
     assert classes.names[0] == "tench" and classes.ids[0] == "n01440764"
     assert [classes.names[i] for i in (134, 517)] == ["crane (n02012849)", "crane (n03126707)"]
 
 
 def test_weights_of_other_classes_get_distinct_names_or_none() -> None:
-    many = classes_of(replace(timm.models.get_pretrained_cfg("resnet18"), num_classes=21841))
+    many = find_classes(replace(timm.models.get_pretrained_cfg("resnet18"), num_classes=21841))
     assert len(set(many.names)) == len(many.names) == 21841
-    assert classes_of(replace(timm.models.get_pretrained_cfg("resnet18"), num_classes=17)) == Classes()
+    assert find_classes(replace(timm.models.get_pretrained_cfg("resnet18"), num_classes=17)) == Classes()
 
 
 @pytest.mark.parametrize("text", ["n3", "Black_Footed-Albatross", "003.black_footed_albatross"])
 def test_a_folder_names_a_class_by_id_or_by_name(text: str) -> None:
-    assert BIRDS.label_of(text) == 2
+    assert BIRDS.find_label(text) == 2
 
 
 @pytest.mark.parametrize(("stem", "label"), [("n2_anything_7", 1), ("ant_0012", 0), ("Black_footed_albatross-3", 2)])
 def test_a_file_names_a_class_by_id_or_by_name_and_number(stem: str, label: int) -> None:
-    assert BIRDS.label_of_file(stem) == label
+    assert BIRDS.find_label_of_file(stem) == label
 
 
 def test_labels_of_unknown_classes_are_refused() -> None:
     with pytest.raises(TNetError, match=r"'wasp' .* is not a class of the checkpoint"):
-        BIRDS.label_of("wasp")
+        BIRDS.find_label("wasp")
     with pytest.raises(TNetError, match="not known which classes these weights tell apart"):
-        Classes().label_of("ant")
+        Classes().find_label("ant")
 
 
 def test_one_image_in_ten_is_held_out_by_its_name_in_its_own_folder(tmp_path: Path) -> None:
@@ -127,10 +127,10 @@ def test_impossible_options_are_refused(changes: dict[str, object], message: str
 
 def test_the_location_module_reads_the_latest_map_that_tells_the_cells_apart() -> None:
     config = tn.preset("lite0-imagenet")
-    late = with_late_map(config)
+    late = choose_late_map(config)
     assert (late.location_block, late.location_rows) == ("blocks.6.0", (0, 1, 2, 3, 4))
-    finer = with_late_map(replace(config, grid=7, cell_fraction=0.25, base_resolution=112))
+    finer = choose_late_map(replace(config, grid=7, cell_fraction=0.25, base_resolution=112))
     assert finer.location_block == "blocks.4.2" and finer.location_rows == (0, 1, 2, 3, 4, 5, 6)
     # 2048 channels would need a location module of millions of parameters
-    assert with_late_map(replace(config, backbone="resnet50")).location_block == "layer2.3"
+    assert choose_late_map(replace(config, backbone="resnet50")).location_block == "layer2.3"
     tn.TNet(late)

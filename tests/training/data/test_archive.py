@@ -22,8 +22,8 @@ from tnet_core.errors import TNetError
 from training.data import archive
 from training.data.archive import describe_left_out, unpack_zip
 from training.data.folders import open_folder
-from training.evaluation.classes import known_part
-from training.evaluation.classes import told as told_of_classes
+from training.evaluation.classes import describe_left_out as told_of_classes
+from training.evaluation.classes import select_known
 
 pytestmark = pytest.mark.slow
 
@@ -254,7 +254,7 @@ def test_classes_that_the_checkpoint_does_not_know_are_left_out_by_name(tmp_path
     folders = ["wren", "Wren", "007.Great_Tit", "dodo", "emu", "emu"]
     file = packed(tmp_path / "z", [(f"{name}/{i}.png", image(i)) for i, name in enumerate(folders)])
     with unpack_zip(file, "mine", str(place)) as data:
-        known = known_part(model, data.dataset)
+        known = select_known(model, data.dataset)
         assert list(zip(known.dataset.labels, (known.dataset[i].name for i in range(3)), strict=True)) == [
             (2, "007.Great_Tit/2"), (0, "Wren/1"), (0, "wren/0"),
         ]  # fmt: skip
@@ -263,7 +263,7 @@ def test_classes_that_the_checkpoint_does_not_know_are_left_out_by_name(tmp_path
         assert said == "Left out: 3 images of 2 classes that the checkpoint does not know ('dodo', 'emu')."
     nothing = packed(tmp_path / "z", [("dodo/1.png", image())])
     with unpack_zip(nothing, "mine", str(place)) as data, pytest.raises(TNetError) as raised:
-        known_part(model, data.dataset)
+        select_known(model, data.dataset)
     assert str(raised.value) == (
         "None of the classes is one of the checkpoint's ('dodo'); its 3 classes are like 'wren': rename the folders, "
         "or choose another checkpoint."

@@ -17,7 +17,7 @@ from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import ImageDataset, Sample
 from training.engine.loop import Engine, train
-from training.engine.run_folder import load_state, states
+from training.engine.run_folder import list_states, load_state
 from training.recipes.recipe import (
     AugmentSection,
     DataSection,
@@ -194,7 +194,7 @@ def test_a_validation_that_fails_costs_nothing_that_was_learned(tmp_path: Path) 
 def test_resume_never_overwrites_a_checkpoint_of_something_else(ended_run: Path) -> None:
     weights = ended_run / "checkpoint" / "model.safetensors"
     before = weights.read_bytes()
-    for state in states(ended_run):
+    for state in list_states(ended_run):
         shutil.rmtree(state)
     with pytest.raises(TNetError, match="no state to continue from"):
         go(recipe(seed=1), ended_run, resume=True)
@@ -214,13 +214,13 @@ def test_a_run_continues_only_on_its_own_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["[]", "{}", '{"format": 1, "step": 1}', '{"format": 1, "step": 1, "recipe": 3}'])
 def test_a_damaged_state_is_one_sentence(ended_run: Path, damage: str) -> None:
-    (states(ended_run)[0] / "state.json").write_text(damage)
+    (list_states(ended_run)[0] / "state.json").write_text(damage)
     with pytest.raises(TNetError, match=r"remove it|cannot be continued"):
         go(recipe(), ended_run, resume=True)
 
 
 def test_a_state_that_lacks_a_tensor_is_one_sentence(ended_run: Path) -> None:
-    path = states(ended_run)[0] / "tensors.safetensors"
+    path = list_states(ended_run)[0] / "tensors.safetensors"
     tensors = load_file(path)
     del tensors["model.classifier.linear.bias"]
     save_file(tensors, path)
@@ -340,6 +340,6 @@ def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
 
 def test_states_are_replaced_while_a_run_goes_on(tmp_path: Path) -> None:
     go(recipe(epochs=1, save_minutes=0), tmp_path / "run")
-    assert [path.name for path in states(tmp_path / "run")] == ["state-000000004"]
-    numbers = json.loads((states(tmp_path / "run")[0] / "state.json").read_text())
+    assert [path.name for path in list_states(tmp_path / "run")] == ["state-000000004"]
+    numbers = json.loads((list_states(tmp_path / "run")[0] / "state.json").read_text())
     assert numbers["recipe"]["name"] == "tiny"

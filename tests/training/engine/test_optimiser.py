@@ -13,10 +13,10 @@ import tnet_core as tn
 from tests.support.models import TINY
 from training.engine.optimiser import (
     KerasAdam,
+    compute_rate_factor,
     freeze,
     make_optimiser,
-    parameter_groups,
-    rate_factor,
+    make_parameter_groups,
     set_rates,
 )
 from training.recipes.recipe import FreezeSection, OptimSection
@@ -48,7 +48,7 @@ def test_keras_and_pytorch_put_epsilon_in_different_places() -> None:
 
 def test_backbone_location_and_rest_have_their_own_rates() -> None:
     model = tn.build(TINY)
-    groups = parameter_groups(model, OptimSection(lr=1e-3, backbone_lr=1e-4, location_lr=5e-3))
+    groups = make_parameter_groups(model, OptimSection(lr=1e-3, backbone_lr=1e-4, location_lr=5e-3))
     rates = {group["name"]: group["lr"] for group in groups}
     assert rates == {"backbone": 1e-4, "location": 5e-3, "rest": 1e-3}
     listed = [id(p) for group in groups for p in group["params"]]
@@ -58,7 +58,7 @@ def test_backbone_location_and_rest_have_their_own_rates() -> None:
 def test_what_is_frozen_is_not_optimised() -> None:
     model = tn.build(TINY)
     freeze(model, FreezeSection(modules=("features",)))
-    groups = parameter_groups(model, OptimSection())
+    groups = make_parameter_groups(model, OptimSection())
     assert {group["name"] for group in groups} == {"location", "rest"}
 
 
@@ -74,13 +74,13 @@ def test_only_matrices_decay_and_only_under_adamw() -> None:
 
 def test_step_schedule_drops_once_after_its_share_of_steps() -> None:
     section = OptimSection(schedule="step", drop_at=0.8, drop_factor=0.1)
-    factors = [rate_factor(section, step, 100) for step in range(100)]
+    factors = [compute_rate_factor(section, step, 100) for step in range(100)]
     assert factors == [1.0] * 81 + [0.1] * 19  # "more than 80 % of the steps", as in the official code
 
 
 def test_cosine_schedule_rises_then_falls_to_its_end() -> None:
     section = OptimSection(schedule="cosine", warmup=0.1, final=0.05)
-    factors = [rate_factor(section, step, 1000) for step in range(1000)]
+    factors = [compute_rate_factor(section, step, 1000) for step in range(1000)]
     assert factors[0] == pytest.approx(1 / 101)
     assert all(b > a for a, b in itertools.pairwise(factors[:101]))
     assert factors[100] == pytest.approx(1.0)

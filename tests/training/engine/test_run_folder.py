@@ -12,11 +12,11 @@ import training.engine.run_folder as run_state
 from tnet_core.errors import TNetError
 from training.engine.run_folder import (
     RunState,
+    collect_optimiser_tensors,
+    list_states,
     load_state,
-    optimiser_tensors,
     restore_optimiser,
     save_state,
-    states,
 )
 
 
@@ -27,7 +27,7 @@ def state(step: int) -> RunState:
 def test_a_state_reads_back_and_replaces_the_older_one(tmp_path: Path) -> None:
     save_state(tmp_path, state(5))
     save_state(tmp_path, state(12))
-    assert [path.name for path in states(tmp_path)] == ["state-000000012"]
+    assert [path.name for path in list_states(tmp_path)] == ["state-000000012"]
     read = load_state(tmp_path)
     assert read is not None
     assert read.step == 12
@@ -43,7 +43,7 @@ def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path: Path) -> None
 def test_the_same_step_can_be_saved_again(tmp_path: Path) -> None:
     save_state(tmp_path, state(5))
     save_state(tmp_path, state(5))
-    assert len(states(tmp_path)) == 1
+    assert len(list_states(tmp_path)) == 1
 
 
 def test_a_full_disk_is_one_sentence_and_the_old_state_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +97,6 @@ def test_an_optimiser_continues_as_if_it_had_never_stopped(kind: type[torch.opti
     second, continued = fresh()
     with torch.no_grad():
         second.copy_(first)
-    restore_optimiser(continued, optimiser_tensors(optimiser))
+    restore_optimiser(continued, collect_optimiser_tensors(optimiser))
     steps(second, continued, gradients[3:])
     assert torch.equal(second, through)

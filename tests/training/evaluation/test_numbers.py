@@ -12,13 +12,19 @@ import tnet_core as tn
 from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.checkpoints.evaluation import parse_evaluation
 from tnet_core.explain import adaptive_stop
-from training.evaluation.bootstrap import gap_share, interval, resampled_means
-from training.evaluation.compare import pack, paired, unpack
+from training.evaluation.bootstrap import compute_gap_share, compute_interval, resample_means
+from training.evaluation.compare import pack_results, pair_results, unpack_results
 from training.evaluation.evaluate import evaluate
-from training.evaluation.learned_policy import centre_bias, heat_map, spread_of, stopped_at, taken_counts
-from training.evaluation.measure import attention
-from training.evaluation.plan import Options, plan
-from training.evaluation.report import calibration_error
+from training.evaluation.learned_policy import (
+    compute_centre_bias,
+    compute_spread,
+    count_taken,
+    find_stops,
+    report_heat_map,
+)
+from training.evaluation.measure import measure_attention
+from training.evaluation.plan import Options, make_plan
+from training.evaluation.report import compute_calibration_error
 
 pytestmark = pytest.mark.slow
 
@@ -33,19 +39,21 @@ def content() -> dict[str, Any]:
 
 def test_precision_recall_and_coverage_of_one_look() -> None:
     # a quarter of the image; the box overlaps it by 0.25 x 0.25, and is 0.5 x 0.25 itself
-    found = attention([(0.0, 0.0, 0.5, 0.5)], np.array([[0.25, 0.25, 0.75, 0.5]]))
+    found = measure_attention([(0.0, 0.0, 0.5, 0.5)], np.array([[0.25, 0.25, 0.75, 0.5]]))
     assert found == pytest.approx((0.0625 / 0.25, 0.0625 / 0.125, 0.25))
 
 
 def test_overlapping_looks_and_boxes_count_once() -> None:
     looks = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5)]  # union 0.75 x 0.5
     boxes = np.array([[0.5, 0.0, 1.0, 0.5], [0.5, 0.25, 1.0, 1.0]])  # union 0.5 x 1
-    assert attention(looks, boxes) == pytest.approx((0.125 / 0.375, 0.125 / 0.5, 0.375))
+    assert measure_attention(looks, boxes) == pytest.approx((0.125 / 0.375, 0.125 / 0.5, 0.375))
 
 
 def test_a_box_beyond_the_image_is_clipped_and_no_box_leaves_coverage_only() -> None:
-    assert attention([(0.5, 0.5, 1.0, 1.0)], np.array([[0.5, 0.5, 2.0, 2.0]])) == pytest.approx((1.0, 1.0, 0.25))
-    precision, recall, coverage = attention([(0.0, 0.0, 0.5, 1.0)], np.zeros((0, 4)))
+    assert measure_attention([(0.5, 0.5, 1.0, 1.0)], np.array([[0.5, 0.5, 2.0, 2.0]])) == pytest.approx(
+        (1.0, 1.0, 0.25)
+    )
+    precision, recall, coverage = measure_attention([(0.0, 0.0, 0.5, 1.0)], np.zeros((0, 4)))
     assert np.isnan(precision) and np.isnan(recall) and coverage == 0.5
 
 
@@ -55,7 +63,7 @@ def test_a_box_beyond_the_image_is_clipped_and_no_box_leaves_coverage_only() -> 
 def test_bootstrap_intervals_are_those_of_a_known_distribution() -> None:
     values = np.zeros((2000, 1), dtype=bool)
     values[:600] = True
-    low, high = interval(resampled_means(values, 4000, seed=1), 0.95)[0]
+    low, high = compute_interval(resample_means(values, 4000, seed=1), 0.95)[0]
     half = 1.96 * np.sqrt(0.3 * 0.7 / 2000)
     assert (low, high) == pytest.approx((0.3 - half, 0.3 + half), abs=0.002)
 
@@ -63,21 +71,21 @@ def test_bootstrap_intervals_are_those_of_a_known_distribution() -> None:
 def test_resamples_are_paired_seeded_and_independent_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     values = generator.random((50, 1)) < 0.5
-    means = resampled_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2)
+    means = resample_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2)
     assert np.array_equal(means[:, 0], means[:, 1])
     assert means[:, 0] + means[:, 2] == pytest.approx(1.0)
-    assert np.array_equal(means, resampled_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2))
-    assert not np.array_equal(means[:, :1], resampled_means(values, 300, seed=3))
-    monkeypatch.setattr("training.evaluation.bootstrap._CELLS", 777)
-    assert np.array_equal(means[:, :1], resampled_means(values, 300, seed=2))
+    assert np.array_equal(means, resample_means(np.concatenate([values, values, ~values], axis=1), 300, seed=2))
+    assert not np.array_equal(means[:, :1], resample_means(values, 300, seed=3))
+    monkeypatch.setattr("training.evaluation.bootstrap._MAX_COUNTS", 777)
+    assert np.array_equal(means[:, :1], resample_means(values, 300, seed=2))
 
 
 def test_the_share_of_the_gap_is_undefined_without_a_gap() -> None:
-    share = gap_share(np.array([0.7, 0.6]), np.array([0.6, 0.6]), np.array([0.8, 0.6]))
+    share = compute_gap_share(np.array([0.7, 0.6]), np.array([0.6, 0.6]), np.array([0.8, 0.6]))
     assert share[0] == pytest.approx(0.5) and np.isnan(share[1])
     samples = np.array([[0.2, np.nan], [0.4, np.nan], [np.nan, np.nan]])
-    assert interval(samples, 0.5)[0] == pytest.approx((0.25, 0.35))
-    assert np.isnan(interval(samples, 0.5)[1]).all()
+    assert compute_interval(samples, 0.5)[0] == pytest.approx((0.25, 0.35))
+    assert np.isnan(compute_interval(samples, 0.5)[1]).all()
 
 
 # Adaptive stopping -------------------------------------------------------------------------------
@@ -85,7 +93,7 @@ def test_the_share_of_the_gap_is_undefined_without_a_gap() -> None:
 
 def test_an_image_stops_at_the_first_look_that_is_certain_enough() -> None:
     certainty = np.array([[0.2, 0.6, 0.5], [0.1, 0.2, 0.3], [0.9, 0.1, 0.1]])
-    assert stopped_at(certainty, 0.5).tolist() == [1, 2, 0]
+    assert find_stops(certainty, 0.5).tolist() == [1, 2, 0]
 
 
 def test_the_extremes_of_the_threshold_are_fixed_budgets(content: dict[str, Any]) -> None:
@@ -118,17 +126,17 @@ def test_the_margin_rule_is_that_of_the_explanations(config: tn.TNetConfig) -> N
 
 
 def test_heat_maps_count_cells_among_the_first_looks() -> None:
-    taken = taken_counts(np.array([[4, 0], [4, 8], [0, 4]]), 9)
+    taken = count_taken(np.array([[4, 0], [4, 8], [0, 4]]), 9)
     assert taken[0].tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0]
     assert taken[1].tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 1]
 
 
 def test_centre_bias_is_one_at_the_centre_and_zero_for_uniform_looks() -> None:
     centre, corner = np.eye(9)[4], np.eye(9)[0]
-    assert centre_bias(centre, 3) == 1
-    assert centre_bias(np.ones(9), 3) == pytest.approx(0)
-    assert centre_bias(corner, 3) < 0
-    assert spread_of(centre) == 0 and spread_of(np.ones(9)) == pytest.approx(1)
+    assert compute_centre_bias(centre, 3) == 1
+    assert compute_centre_bias(np.ones(9), 3) == pytest.approx(0)
+    assert compute_centre_bias(corner, 3) < 0
+    assert compute_spread(centre) == 0 and compute_spread(np.ones(9)) == pytest.approx(1)
 
 
 def test_heat_maps_of_classes_add_up_to_the_overall_one(content: dict[str, Any]) -> None:
@@ -184,20 +192,20 @@ def test_a_baseline_has_one_budget_and_no_looks() -> None:
 
 
 def test_results_per_image_come_back_and_pair_by_name(content: dict[str, Any]) -> None:
-    crc, right = unpack(content["per_image"], (2,))
+    crc, right = unpack_results(content["per_image"], (2,))
     assert len(crc) == 28 and right.mean() == pytest.approx(content["budgets"][2]["top1"], abs=1e-6)
     fewer = evaluate(varied(PLAIN), Canvases(9), Options(workers=0, resamples=50))
-    ours, theirs = paired(content["per_image"], (2,), fewer["per_image"], ())
+    ours, theirs = pair_results(content["per_image"], (2,), fewer["per_image"], ())
     assert len(ours) == len(theirs) == 9
     assert theirs.mean() == pytest.approx(fewer["budgets"][0]["top1"], abs=1e-6)
     with pytest.raises(tn.TNetError, match="budget"):
-        unpack(content["per_image"], (9,))
+        unpack_results(content["per_image"], (9,))
 
 
 def test_a_large_evaluation_stays_small() -> None:
     images, classes, n = 6000, 200, 5
     generator = np.random.default_rng(0)
-    planned = plan(tn.preset("lite0-cub"), Options())
+    planned = make_plan(tn.preset("lite0-cub"), Options())
     results = {
         "label": generator.integers(0, classes, images),
         "crc": generator.integers(0, 2**32, images, dtype=np.uint32),
@@ -207,10 +215,10 @@ def test_a_large_evaluation_stays_small() -> None:
         "inner": np.zeros((images, 0, n * n), dtype=int),
     }
     names = tuple(f"class number {i}" for i in range(classes))
-    content = [heat_map(results, planned, n, names), pack(results, planned.budgets)]
+    content = [report_heat_map(results, planned, n, names), pack_results(results, planned.budgets)]
     assert len(json.dumps(content)) < 500_000
 
 
 def test_calibration_error_of_known_cases() -> None:
-    assert calibration_error(np.full(10, 0.9), np.array([True] * 9 + [False])) == pytest.approx(0)
-    assert calibration_error(np.array([1.0, 1.0]), np.array([False, True])) == pytest.approx(0.5)
+    assert compute_calibration_error(np.full(10, 0.9), np.array([True] * 9 + [False])) == pytest.approx(0)
+    assert compute_calibration_error(np.array([1.0, 1.0]), np.array([False, True])) == pytest.approx(0.5)

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 import tnet_core as tn
-from training.evaluation.compare import Beside, difference, preset_of
-from training.recipes.reading import read_recipe, recipe_names
+from training.evaluation.compare import PaperReference, compare_architecture, find_preset
+from training.recipes.reading import list_recipes, read_recipe
 
 
 def test_every_recipe_of_the_paper_stands_beside_its_own_numbers_and_ours_beside_the_nearest() -> None:
-    recipes = [recipe for recipe in map(read_recipe, recipe_names()) if recipe.paper]
-    ours = {recipe.name for recipe in recipes if difference(recipe.config, recipe.paper)}
+    recipes = [recipe for recipe in map(read_recipe, list_recipes()) if recipe.paper]
+    ours = {recipe.name for recipe in recipes if compare_architecture(recipe.config, recipe.paper)}
     assert ours == {name for name in (recipe.name for recipe in recipes) if name.startswith("lite")} != set()
-    assert all(preset_of(recipe.paper) for recipe in recipes)
+    assert all(find_preset(recipe.paper) for recipe in recipes)
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def test_every_recipe_of_the_paper_stands_beside_its_own_numbers_and_ours_beside
     ],
 )
 def test_what_sets_a_model_apart_is_said(change: dict[str, object], said: str) -> None:
-    assert difference(replace(tn.preset("cub-b0"), **change), "cub:TNet-B0") == said  # type: ignore[arg-type]
+    assert compare_architecture(replace(tn.preset("cub-b0"), **change), "cub:TNet-B0") == said  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("selector", ["cub:API-Net", "cub:TNet-B9", "fmow:TNet", "ablation:Saccader, for comparison"])
 def test_a_row_that_no_preset_stands_for_is_never_the_same_model(selector: str) -> None:
-    assert difference(tn.preset("imagenet-bagnet77"), selector) == "another architecture"
+    assert compare_architecture(tn.preset("imagenet-bagnet77"), selector) == "another architecture"
 
 
 def test_headings_tell_the_two_apart() -> None:
-    assert Beside("cub:TNet-B0").heading == "cub:TNet-B0, its own data split and training"
-    assert Beside("cub:TNet-B0", "another backbone").heading == (
+    assert PaperReference("cub:TNet-B0").heading == "cub:TNet-B0, its own data split and training"
+    assert PaperReference("cub:TNet-B0", "another backbone").heading == (
         "cub:TNet-B0, nearest model of the paper (another backbone, trained on other images)"
     )

@@ -14,10 +14,10 @@ from tests.support.models import BackboneCalls
 from tnet_core.numbers import softmax
 from training.evaluation import plan as options_module
 from training.evaluation.evaluate import Collected, collect
-from training.evaluation.features import grid_boxes, learned, look_at
+from training.evaluation.features import compute_grid_boxes, look_at, rank_as_learned
 from training.evaluation.measure import LOOKS_ONLY
-from training.evaluation.plan import Options, Tree, plan
-from training.evaluation.policies import Oracle, random
+from training.evaluation.plan import Options, Tree, make_plan
+from training.evaluation.policies import Oracle, make_random_ranker
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def images_of(config: tn.TNetConfig) -> Canvases:
 
 def measured(config: tn.TNetConfig, **changes: object) -> tuple[Collected, list[tuple[int, ...]]]:
     chosen = Options(**({"workers": 0, "draws": 2, "seed": 5, "budget": (3, 2) if config is THREE else 4} | changes))
-    planned = plan(config, chosen)
+    planned = make_plan(config, chosen)
     return collect(varied(config), images_of(config), planned, chosen), planned.budgets
 
 
@@ -108,7 +108,7 @@ def test_the_oracle_adds_one_cell_at_a_time() -> None:
     model, batch = varied(TWO), batch_of(Canvases(6), TWO)
     with torch.inference_mode():
         looks = look_at(model, batch, Tree((9,)))
-        masks = Oracle(model, looks, batch.labels).masks([(k,) for k in range(10)])
+        masks = Oracle(model, looks, batch.labels).make_masks([(k,) for k in range(10)])
     assert masks.sum(2).tolist() == [[1 + k for k in range(10)]] * 6
     assert all(bool((masks[:, k] <= masks[:, k + 1]).all()) for k in range(9))
 
@@ -119,7 +119,7 @@ def test_with_one_look_per_level_the_oracle_is_the_best_of_all_pairs() -> None:
         batch = batch_of(data, THREE)
         looks = look_at(model, batch, Tree((9, 9)))
         budgets = [(1, 1), (2, 0), (2, 2)]
-        masks = Oracle(model, looks, batch.labels).masks(budgets).numpy()
+        masks = Oracle(model, looks, batch.labels).make_masks(budgets).numpy()
     for index in range(4):
         trace = tn.traverse(model, data[index].image, (9, 9))
         values = {}
@@ -143,16 +143,16 @@ def test_where_the_tree_is_too_large_separate_traversals_give_the_same_numbers(
 ) -> None:
     names = ("learned", "centre", "mean", "random")
     whole, _ = measured(config, policies=names)
-    monkeypatch.setattr(options_module, "_WHOLE_TREE", 5)
+    monkeypatch.setattr(options_module, "_MAX_WHOLE_TREE", 5)
     apart, _ = measured(config, policies=names)
-    assert not plan(config, Options()).whole
+    assert not make_plan(config, Options()).whole
     for key, values in whole.results.items():
         if key.startswith(("top1", "top5", "stop/right", "cells", "inner", "area")):
             assert np.allclose(apart.results[key], values, equal_nan=True, atol=1e-6), key
 
 
 def test_random_looks_differ_from_grid_to_grid_and_not_with_the_sampling() -> None:
-    tree, ranker = Tree((3, 2)), random(7, 0)
+    tree, ranker = Tree((3, 2)), make_random_ranker(7, 0)
     with torch.inference_mode():
         official = look_at(varied(THREE), batch_of(Canvases(4), THREE), tree, ranker)
         native = look_at(varied(THREE_NATIVE), batch_of(Canvases(4), THREE_NATIVE), tree, ranker)
@@ -160,9 +160,9 @@ def test_random_looks_differ_from_grid_to_grid_and_not_with_the_sampling() -> No
     for one, other in zip(official.cells, native.cells, strict=True):
         assert torch.equal(one, other)
     assert any(len({tuple(cells) for cells in grids}) > 1 for grids in native.cells[1].tolist())
-    assert torch.equal(official.ranks(ranker), native.ranks(ranker))
+    assert torch.equal(official.rank(ranker), native.rank(ranker))
     # the looks that a budget takes of the whole tree are those that were chosen one by one
-    masks = whole.tree.masks(whole.ranks(ranker), [(3, 2)])[:, 0, 1:]
+    masks = whole.tree.make_masks(whole.rank(ranker), [(3, 2)])[:, 0, 1:]
     for image in range(4):
         first = official.cells[0][image, 0].tolist()
         inner = [
@@ -172,9 +172,9 @@ def test_random_looks_differ_from_grid_to_grid_and_not_with_the_sampling() -> No
 
 
 def test_the_learned_looks_alone_do_not_need_the_whole_tree() -> None:
-    alone = plan(TWO, Options(budget=1, policies=("learned",)))
+    alone = make_plan(TWO, Options(budget=1, policies=("learned",)))
     assert alone.tree.widths == (1,) and not alone.whole
-    assert plan(TWO, Options(budget=1, policies=("learned", "centre"))).tree.widths == (9,)
+    assert make_plan(TWO, Options(budget=1, policies=("learned", "centre"))).tree.widths == (9,)
     with BackboneCalls(varied(TWO)) as calls:
         found, _ = measured(TWO, policies=("learned",), budget=1, batch_size=28, equivariance=False)
     assert calls.batches == [28, 28]
@@ -191,18 +191,18 @@ def test_no_looks_at_all_can_be_measured(config: tn.TNetConfig, budget: int | tu
 
 
 def test_a_tree_too_large_for_the_oracle_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options_module, "_WHOLE_TREE", 5)
-    planned = plan(THREE, Options())
+    monkeypatch.setattr(options_module, "_MAX_WHOLE_TREE", 5)
+    planned = make_plan(THREE, Options())
     assert "oracle" not in planned.policies and "too large" in planned.left_out["oracle"]
     assert planned.budgets[-1] == THREE.budget
 
 
 def test_budgets_are_bounded_by_the_grid_and_the_levels() -> None:
-    assert plan(TWO, Options()).budgets[-1] == (9,)
-    assert plan(TWO, Options(budget=2)).budgets == [(0,), (1,), (2,)]
-    assert plan(THREE, Options(budget=(2, 1))).budgets[-1] == (2, 1)
+    assert make_plan(TWO, Options()).budgets[-1] == (9,)
+    assert make_plan(TWO, Options(budget=2)).budgets == [(0,), (1,), (2,)]
+    assert make_plan(THREE, Options(budget=(2, 1))).budgets[-1] == (2, 1)
     with pytest.raises(tn.TNetError, match="entries"):
-        plan(TWO, Options(budget=(2, 1)))
+        make_plan(TWO, Options(budget=(2, 1)))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_the_order_of_looks_is_that_of_a_traversal() -> None:
     model, data, budget = varied(THREE), Canvases(3), (3, 2)
     with torch.inference_mode():
         looks = look_at(model, batch_of(data, THREE), Tree((9, 9)))
-        order = looks.tree.order(looks.ranks(learned), budget).numpy()
+        order = looks.tree.order(looks.rank(rank_as_learned), budget).numpy()
     for index in range(3):
         trace = tn.traverse(model, data[index].image, budget)
         nodes = [
@@ -232,4 +232,4 @@ def test_the_order_of_looks_is_that_of_a_traversal() -> None:
 def test_the_boxes_of_the_cells_are_those_of_a_trace() -> None:
     trace = tn.traverse(varied(TWO), Canvases()[0].image, (9,))
     for look in trace.locations:
-        assert grid_boxes(TWO)[look.index] == pytest.approx(look.box)
+        assert compute_grid_boxes(TWO)[look.index] == pytest.approx(look.box)

@@ -9,7 +9,7 @@ from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.cost import flops
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
-from training.evaluation.timing import affordable, time_budgets
+from training.evaluation.timing import select_affordable, time_budgets
 
 pytestmark = pytest.mark.slow
 
@@ -40,10 +40,10 @@ def test_it_is_left_out_if_not_wanted() -> None:
 
 def test_where_time_is_short_fewer_budgets_are_timed() -> None:
     one = 1.0 / flops(TWO, (9,))  # seconds per multiplication, if all looks take a second
-    assert affordable(TWO, BUDGETS, one, 100) == BUDGETS
-    some = affordable(TWO, BUDGETS, one, 3)
+    assert select_affordable(TWO, BUDGETS, one, 100) == BUDGETS
+    some = select_affordable(TWO, BUDGETS, one, 3)
     assert some[0] == (0,) and 1 < len(some) < 10
     assert sum(flops(TWO, budget) * one for budget in some) <= 3
-    assert affordable(TWO, BUDGETS, one, 0.0) == [(0,)]
+    assert select_affordable(TWO, BUDGETS, one, 0.0) == [(0,)]
     told, about = time_budgets(varied(TWO), [Canvases()[0].image], BUDGETS, limit=1e-6)
     assert list(told) == [(0,)] and about["budgets"] == 1

@@ -15,7 +15,7 @@ import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.errors import TNetError
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
-from training.policy.targets import cell_values, worth
+from training.policy.targets import compute_worth, value_cells
 
 COUNT = 5
 
@@ -37,9 +37,9 @@ def bank(model: tn.TNet, folder: Path | None = None, **options: object) -> Featu
 def test_values_are_what_a_traversal_of_those_looks_gives(weighting: bool) -> None:
     model = tiny(replace(TINY, weighting=weighting))
     looked = bank(model).rows(slice(None))
-    first = cell_values(model, looked.features, looked.labels)
+    first = value_cells(model, looked.features, looked.labels)
     taken = torch.tensor([[4], [0], [8], [2], [7]])
-    second = cell_values(model, looked.features, looked.labels, taken)
+    second = value_cells(model, looked.features, looked.labels, taken)
     for number, image in enumerate(pictures()):
         for cell in (0, 3, 8):
             for values, looks in [(first, {cell}), (second, {cell, int(taken[number])})]:
@@ -51,8 +51,8 @@ def test_values_are_what_a_traversal_of_those_looks_gives(weighting: bool) -> No
 def test_a_look_taken_twice_is_worth_nothing_more() -> None:
     model = tiny(TINY)
     looked = bank(model).rows(slice(None))
-    first = cell_values(model, looked.features, looked.labels)
-    again = cell_values(model, looked.features, looked.labels, torch.full((COUNT, 1), 6))
+    first = value_cells(model, looked.features, looked.labels)
+    again = value_cells(model, looked.features, looked.labels, torch.full((COUNT, 1), 6))
     torch.testing.assert_close(again[:, 6], first[:, 6])
 
 
@@ -68,9 +68,9 @@ def test_rows_hold_what_the_location_module_reads() -> None:
 def test_odds_do_not_level_off_where_likelihoods_do() -> None:
     logits = torch.tensor([[[30.0, 0.0, 0.0], [40.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     labels = torch.tensor([0])
-    sure, surer, _ = worth(logits, labels)[0].tolist()
+    sure, surer, _ = compute_worth(logits, labels)[0].tolist()
     assert surer - sure < 1e-6
-    odds = worth(logits, labels, "odds")[0]
+    odds = compute_worth(logits, labels, "odds")[0]
     assert (odds[1] - odds[0]).item() == pytest.approx(10)
     p = logits[0, 2].softmax(0)[0]
     assert odds[2].item() == pytest.approx((p / (1 - p)).log().item(), rel=1e-5)
@@ -80,9 +80,9 @@ def test_probabilities_serve_as_labels_where_there_are_none() -> None:
     logits = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
     wanted = torch.tensor([[0.25, 0.75]])
     expected = (logits.log_softmax(2) * wanted[:, None]).sum(2)
-    torch.testing.assert_close(worth(logits, wanted), expected)
+    torch.testing.assert_close(compute_worth(logits, wanted), expected)
     with pytest.raises(TNetError, match="Odds"):
-        worth(logits, wanted, "odds")
+        compute_worth(logits, wanted, "odds")
 
 
 def test_a_bank_in_a_folder_is_made_once_and_then_opened(tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ import torch
 
 from tests.support.models import TINY, tiny
 from tnet_core.modeling.location import normalise_logits
-from training.policy.bank import Looked
+from training.policy.bank import BankRows
 from training.policy.targets import (
-    cell_values,
-    evened,
+    compute_looks_loss,
+    even_out,
     expected_regret,
-    listwise,
-    looks_loss,
+    make_listwise,
     make_target,
-    policy_scores,
+    score_cells,
+    value_cells,
 )
 from training.recipes.recipe import BankSection
 
@@ -40,7 +40,7 @@ def test_descending_the_regret_ascends_the_expected_likelihood() -> None:
 
 
 def test_the_listwise_target_is_met_when_scores_equal_values() -> None:
-    loss = listwise(temperature=0.5)
+    loss = make_listwise(temperature=0.5)
     scores = (VALUES / 0.5 + 3).requires_grad_()
     value = loss(scores, VALUES, ALL)
     value.backward()
@@ -52,29 +52,29 @@ def test_the_listwise_target_is_met_when_scores_equal_values() -> None:
 def test_cells_already_seen_take_no_part_in_the_listwise_target() -> None:
     unseen = torch.tensor([[True, False, True]])
     scores = HALVES.clone().requires_grad_()
-    value = listwise(1.0)(scores, VALUES, unseen)
+    value = make_listwise(1.0)(scores, VALUES, unseen)
     value.backward()
     assert value.isfinite() and scores.grad is not None
     assert scores.grad[0, 1] == 0 and scores.grad.isfinite().all()
-    only = listwise(1.0)(HALVES[:, [0, 2]], VALUES[:, [0, 2]], ALL[:, :2])
+    only = make_listwise(1.0)(HALVES[:, [0, 2]], VALUES[:, [0, 2]], ALL[:, :2])
     assert value.item() == pytest.approx(only.item())
 
 
 def test_evening_out_gives_sure_images_the_weight_of_others() -> None:
     values = torch.stack([VALUES[0], 0.01 * VALUES[0]])
-    even = evened(values, floor=1e-6)
+    even = even_out(values, floor=1e-6)
     torch.testing.assert_close(even[0], even[1])
     torch.testing.assert_close(even.std(1), torch.ones(2))
-    assert evened(values, floor=0.1)[1].std() < 0.2  # the floor keeps noise from being blown up
-    assert evened(values, 0.0) is values
+    assert even_out(values, floor=0.1)[1].std() < 0.2  # the floor keeps noise from being blown up
+    assert even_out(values, 0.0) is values
 
 
-def looked(images: int = 6) -> Looked:
+def looked(images: int = 6) -> BankRows:
     generator = torch.Generator().manual_seed(0)
     model = tiny(TINY)
     assert model.features.tap is not None
     width, channels = model.features.num_features, model.features.tap.channels
-    return Looked(
+    return BankRows(
         torch.randn(images, 10, width, generator=generator),
         torch.randn(images, channels, 3, 3, generator=generator),
         torch.randn(images, width, generator=generator),
@@ -84,10 +84,10 @@ def looked(images: int = 6) -> Looked:
 
 def test_scores_rank_cells_as_the_model_does() -> None:
     model, given = tiny(TINY), looked()
-    scores = policy_scores(model, given, BankSection(sharpness=7.0))
+    scores = score_cells(model, given, BankSection(sharpness=7.0))
     torch.testing.assert_close(scores, 7 * normalise_logits(model.location(given.maps, given.vectors)))
     torch.testing.assert_close(scores.norm(dim=1), torch.full((6,), 7.0))
-    dropped = policy_scores(model, given, BankSection(sharpness=7.0, dropout=0.5), training=True)
+    dropped = score_cells(model, given, BankSection(sharpness=7.0, dropout=0.5), training=True)
     assert not torch.allclose(dropped, scores)
 
 
@@ -97,23 +97,23 @@ def test_later_looks_are_valued_given_those_the_policy_takes_before(kind: str) -
     options = BankSection(looks=3)
     target = make_target(kind, options)  # type: ignore[arg-type]
     scores = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
-    first = cell_values(model, given.features, given.labels)
+    first = value_cells(model, given.features, given.labels)
     order = scores.argsort(dim=1, descending=True)
     expected, unseen = [], torch.ones(6, 9, dtype=torch.bool)
     for look in range(3):
-        values = cell_values(model, given.features, given.labels, order[:, :look])
+        values = value_cells(model, given.features, given.labels, order[:, :look])
         expected.append(target(scores, values, unseen).item())
         unseen = unseen.scatter(1, order[:, look : look + 1], False)
-    found = looks_loss(model, scores, given, first, target, options)
+    found = compute_looks_loss(model, scores, given, first, target, options)
     assert found.item() == pytest.approx(sum(expected) / 3, rel=1e-5)
-    once = looks_loss(model, scores, given, first, target, replace(options, looks=1))
+    once = compute_looks_loss(model, scores, given, first, target, replace(options, looks=1))
     assert once.item() == pytest.approx(expected[0], rel=1e-5)
 
 
 def test_more_looks_than_cells_end_with_the_last_cell() -> None:
     model, given = tiny(TINY), looked(2)
     scores = torch.randn(2, 9, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    first = cell_values(model, given.features, given.labels).detach()
-    loss = looks_loss(model, scores, given, first, expected_regret, BankSection(looks=50))
+    first = value_cells(model, given.features, given.labels).detach()
+    loss = compute_looks_loss(model, scores, given, first, expected_regret, BankSection(looks=50))
     loss.backward()
     assert loss.isfinite() and scores.grad is not None and scores.grad.isfinite().all()

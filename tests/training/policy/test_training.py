@@ -15,8 +15,8 @@ from tnet_core.errors import TNetError
 from training.data.augment import make_evaluation_view
 from training.data.sample import Sample
 from training.engine.metrics import METRICS_FILE
-from training.policy.targets import accuracies, all_scores
-from training.policy.training import bank_of, train_policy
+from training.policy.targets import measure_accuracies, score_bank
+from training.policy.training import make_split_bank, train_policy
 from training.recipes.recipe import (
     AugmentSection,
     BankSection,
@@ -91,7 +91,7 @@ def prepared(data: Patches) -> tn.TNet:
         for _ in range(6):
             model.forward_train(pictures, 9)
     model.eval()
-    looked = bank_of(model, recipe(), data, None, 1, quiet=True).rows(slice(None))
+    looked = make_split_bank(model, recipe(), data, None, 1, quiet=True).rows(slice(None))
     pairs = (looked.features[:, :1] + looked.features[:, 1:]) / 2  # (images, 9, D)
     shown = torch.arange(9) == torch.tensor(data.cells)[:, None]
     # With any other cell all classes are alike.
@@ -139,13 +139,13 @@ def test_the_policy_finds_the_cell_that_tells_the_class(
     chosen = [tn.traverse(model, data[i].image, budget=1).locations[0].index for i in range(len(data))]
     assert np.mean(np.equal(chosen, data.cells)) > 0.8
 
-    bank = bank_of(model, asked, data, Path(banks) / "validation", 1, quiet=True)
+    bank = make_split_bank(model, asked, data, Path(banks) / "validation", 1, quiet=True)
     random = torch.rand(len(data), 9, generator=torch.Generator().manual_seed(0))
     last = records(tmp_path / "run")[-1]
     assert last["top1_1"] > last["centre_1"] + 0.2
-    assert last["top1_1"] > accuracies(model, bank, random, 1)[1] + 0.15
+    assert last["top1_1"] > measure_accuracies(model, bank, random, 1)[1] + 0.15
     assert last["hindsight_1"] >= last["top1_1"]
-    assert [round(top1, 4) for top1 in accuracies(model, bank, all_scores(model, bank, options), 2)] == [
+    assert [round(top1, 4) for top1 in measure_accuracies(model, bank, score_bank(model, bank, options), 2)] == [
         round(last[f"top1_{k}"], 4) for k in range(3)
     ]
 
@@ -181,8 +181,8 @@ def test_a_seed_repeats_the_training(checkpoint: Path, banks: str, tmp_path: Pat
 def test_augmented_views_are_further_rows_and_temporary_banks_go(checkpoint: Path, tmp_path: Path) -> None:
     model = tn.load(str(checkpoint), device="cpu")
     few = Patches("train", 6)
-    bank = bank_of(model, recipe(), few, None, 3, quiet=True)
-    plain = bank_of(model, recipe(), few, None, 1, quiet=True)
+    bank = make_split_bank(model, recipe(), few, None, 3, quiet=True)
+    plain = make_split_bank(model, recipe(), few, None, 1, quiet=True)
     assert len(bank) == 18 and bank.labels.tolist() == few.labels * 3
     assert np.array_equal(bank.features[:6], plain.features)
     views = bank.features.reshape(3, 6, -1)
@@ -204,5 +204,7 @@ def test_what_cannot_be_trained_is_refused_in_one_sentence(checkpoint: Path, ban
     assert "init" in refused(recipe(init=InitSection()))
     three = replace(CONFIG, levels=3, budget=(1, 1)).to_dict()
     assert "two levels" in refused(started_from(checkpoint, model=ModelSection(config=three)))
-    bank_of(tn.load(str(checkpoint), device="cpu"), recipe(), open_data("train"), Path(banks) / "train", 1, quiet=True)
+    make_split_bank(
+        tn.load(str(checkpoint), device="cpu"), recipe(), open_data("train"), Path(banks) / "train", 1, quiet=True
+    )
     assert "other data" in refused(started_from(checkpoint, bank=replace(OPTIONS, folder=banks, views=2)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tnet_core.errors import TNetError
 from training.recipes.checks import check_recipe
-from training.recipes.reading import dump, from_mapping, parse, read_recipe, recipe_names, to_mapping, to_text
+from training.recipes.reading import dump, from_mapping, list_recipes, parse, read_recipe, to_mapping, to_text
 from training.recipes.recipe import DataSection, OptimSection, Recipe
 
 
@@ -45,7 +45,7 @@ def test_a_path_as_text_and_a_path_object_mean_the_same(tmp_path: Path) -> None:
 
 
 def test_a_bare_name_is_a_recipe_of_the_package() -> None:
-    assert "cub-b0" in recipe_names()
+    assert "cub-b0" in list_recipes()
     assert read_recipe("cub-b0").model.preset == "cub-b0"
 
 

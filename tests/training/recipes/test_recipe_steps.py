@@ -12,7 +12,7 @@ from tests.support.training import Colours, metrics
 from training.data.sample import ImageDataset
 from training.engine.loop import Engine
 from training.policy.training import train_policy
-from training.recipes.reading import read_recipe, recipe_names
+from training.recipes.reading import list_recipes, read_recipe
 
 SMALL = [
     "batch_size=2",
@@ -23,8 +23,8 @@ SMALL = [
     "init.weights=random",
     "init.tag=null",
 ]
-RECIPES = [name for name in recipe_names() if read_recipe(name).policy.target == "none"]
-POLICIES = [name for name in recipe_names() if name not in RECIPES]
+RECIPES = [name for name in list_recipes() if read_recipe(name).policy.target == "none"]
+POLICIES = [name for name in list_recipes() if name not in RECIPES]
 # Steps that repeat what others check: a larger backbone or side, a longer run, or other classes with CUB's settings.
 SAME_BUT_LARGER = ("-b1", "-b2", "-b3", "-b4", "-448", "-896", "-longer")
 SAME_BUT_OTHER_CLASSES = ("nabirds-", "lite0-pets")

@@ -9,7 +9,7 @@ import timm
 
 import tnet_core as tn
 from tnet_core.published import paper_rows
-from training.recipes.reading import from_mapping, read_recipe, recipe_names, to_mapping
+from training.recipes.reading import from_mapping, list_recipes, read_recipe, to_mapping
 
 BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "en-b") for i in range(5)]
 FMOW_BASELINES = ["fmow-en-b0-cropped", "fmow-en-b0-224", "fmow-en-b0-448", "fmow-en-b0-896"]
@@ -63,13 +63,13 @@ count_parameters = lru_cache(tn.count_parameters)  # several recipes share a mod
 
 
 def test_every_model_of_the_paper_and_of_ours_has_a_recipe() -> None:
-    assert set(PAPER) | set(OURS) <= set(recipe_names())
+    assert set(PAPER) | set(OURS) <= set(list_recipes())
     assert set(HYPER_PARAMETERS) == set(PAPER)
-    without = {name for name in tn.presets() if name not in recipe_names() and not name.startswith("lite")}
+    without = {name for name in tn.presets() if name not in list_recipes() and not name.startswith("lite")}
     assert without == {"fmow-b0", "fmow-b0-3l"}  # trained in two stages, each a recipe
 
 
-@pytest.mark.parametrize("name", recipe_names())
+@pytest.mark.parametrize("name", list_recipes())
 def test_a_recipe_reads_describes_itself_and_survives_a_round_trip(name: str) -> None:
     recipe = read_recipe(name)
     assert recipe.name == name
@@ -207,7 +207,7 @@ def test_the_policy_of_the_pets_starts_from_what_the_papers_rule_learned() -> No
 
 
 def test_every_recipe_that_names_rows_of_the_paper_names_existing_ones() -> None:
-    named = [recipe.paper for recipe in map(read_recipe, recipe_names()) if recipe.paper]
+    named = [recipe.paper for recipe in map(read_recipe, list_recipes()) if recipe.paper]
     assert len(named) >= 20
     for selector in named:
         assert paper_rows(selector), selector
