@@ -93,7 +93,7 @@ class WholeImage:
 
 
 def read_target(model: TNet, side: int | None = None) -> WholeImage:
-    """That of the checkpoint's training, from its provenance; `side` replaces the resolution."""
+    """Return the target of the checkpoint's training from its provenance; `side` replaces the resolution."""
     told = card_of(model).provenance
     resolution, temperature = side or told.get("full_resolution"), told.get("temperature", 1.0)
     if type(resolution) is not int or not isinstance(temperature, (int, float)) or not 0.05 <= temperature <= 1:
@@ -115,7 +115,7 @@ def measure_agreement(
     bank: FeatureBank | None = None,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """The content of evaluation.json; accuracy means agreement, and the split says so.
+    """Return the content of evaluation.json; accuracy means agreement, and the split says so.
 
     `bank`: the features of these images, if they are at hand; labels are always the model's own.
     """
@@ -148,7 +148,7 @@ _CHUNK_ROWS = 64  # images at once
 
 
 def measure_likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, Any]:
-    """For evaluation.json: every policy at 0 … 10 looks and the paired differences between policies."""
+    """Return a section of evaluation.json: every policy at 0 … 10 looks and the paired differences between policies."""
     most = min(10, model.config.cells)
     found = score_images(model, bank, [(k,) for k in range(most + 1)], options)
     names = list(found)
@@ -181,7 +181,7 @@ def measure_likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dic
 def score_images(
     model: TNet, bank: FeatureBank, budgets: list[tuple[int, ...]], options: Options
 ) -> dict[str, np.ndarray]:
-    """Log-likelihood of each image's target at each budget, by policy: (images, S) each."""
+    """Return the log-likelihood of each image's target at each budget, by policy: (images, S) each."""
     n = model.config.grid
     mean = _average_probabilities(model, bank)
     rankers: dict[str, list[Ranker]] = {
@@ -207,7 +207,7 @@ def score_images(
 
 
 def make_looks(model: TNet, bank: FeatureBank, rows: slice) -> Looks:
-    """Rows of a bank as the looks that an evaluation takes."""
+    """Return rows of a bank as the looks that an evaluation takes."""
     assert model.location is not None
     looked = bank.rows(rows, model.device)
     batch, cells = len(looked.labels), model.config.cells
@@ -224,7 +224,7 @@ def make_looks(model: TNet, bank: FeatureBank, rows: slice) -> Looks:
 
 
 def _average_probabilities(model: TNet, bank: FeatureBank) -> np.ndarray:
-    """The location module's own, over the bank's images: (n * n,)."""
+    """Return the location module's own probabilities, averaged over the bank's images: (n * n,)."""
     total = np.zeros(model.config.cells)
     for start in range(0, len(bank), _CHUNK_ROWS):
         logits = make_looks(model, bank, slice(start, start + _CHUNK_ROWS)).logits[0]

@@ -62,13 +62,13 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _name_in_registry(folder: Path) -> str:
-    """The folder as a registry in the current folder names it, or one beside it if it lies elsewhere."""
+    """Return the folder as a registry in the current folder names it, or one beside it if it lies elsewhere."""
     whole, here = folder.resolve(), Path.cwd().resolve()
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.name
 
 
 def copy_in_half_precision(checkpoint: str, folder: Path) -> None:
-    """The same model with its weights rounded to half precision; computation stays float32."""
+    """Save the same model with its weights rounded to half precision; computation stays float32."""
     model = tn.load(checkpoint, device="cpu")
     card = card_of(model)
     tn.save(model, folder, provenance=dict(card.provenance), half=True)

@@ -163,7 +163,7 @@ class OpenedData:
 def open_data(
     data: str | None, recipe: str | None, split: str | None, boxes: str | None, split_name: str | None = None
 ) -> OpenedData:
-    """A folder of class folders, or the validation split of a recipe.
+    """Open a folder of class folders, or the validation split of a recipe.
 
     `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
     is a sub-folder of the data, or the recipe's split of that name. `split_name` is what a folder's

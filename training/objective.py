@@ -62,7 +62,7 @@ def compute_terms(
     *,
     targets: Tensor | None = None,
 ) -> Terms:
-    """All terms for one batch (equation 3): labels (B,), reward baseline before it, parameters under L2.
+    """Return all terms for one batch (equation 3): labels (B,), reward baseline before it, parameters under L2.
 
     `targets` (B, classes) take the labels' place in the cross-entropies, for images that show several classes.
 
@@ -98,13 +98,13 @@ def compute_terms(
 
 
 def compute_rewards(logits: Tensor, labels: Tensor) -> Tensor:
-    """R: 1 where the likeliest class is the label, else 0. (B, …, classes), (B,) -> (B, …)."""
+    """Return R: 1 where the likeliest class is the label, else 0. (B, …, classes), (B,) -> (B, …)."""
     likeliest = logits.detach().argmax(-1)
     return (likeliest == _expand_labels(labels, likeliest)).to(logits.dtype)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
-    """First term of equation 1: -log p(y | looks), summed over (B, classes), divided by the images.
+    """Return the first term of equation 1: -log p(y | looks), summed over (B, classes), divided by the images.
 
     Targets are labels (B,) or probabilities (B, classes).
     """
@@ -112,24 +112,25 @@ def cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: flo
 
 
 def reinforce(log_probs: Tensor, reward: Tensor, baseline: Tensor, images: float) -> Tensor:
-    """Second term of equation 1: -(R - b) log p(looks), summed over all entries, divided by the images."""
+    """Return the second term of equation 1: -(R - b) log p(looks), summed over all entries, divided by the images."""
     return -((reward - baseline) * log_probs).sum() / images
 
 
 def per_feature_cross_entropy(logits: Tensor, targets: Tensor, images: float, smoothing: float = 0.0) -> Tensor:
-    """First term of equation 3b: every vector classifies alone, (B, Q, classes) with the thumbnail's first."""
+    """Return the first term of equation 3b: every vector classifies alone, (B, Q, classes), the thumbnail first."""
     count = logits.shape[1]
     every = targets.repeat_interleave(count, dim=0)
     return cross_entropy(logits.flatten(0, 1), every, images, smoothing) / count
 
 
 def per_feature_reinforce(log_probs: Tensor, reward: Tensor, baseline: Tensor, images: float) -> Tensor:
-    """Second term of equation 3b: every look earns its own reward, (B, Q - 1); zero without looks."""
+    """Return the second term of equation 3b: every look earns its own reward, (B, Q - 1); zero without looks."""
     return reinforce(log_probs, reward, baseline, images) / max(1, log_probs.shape[1])
 
 
 def contrast(vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
-    """Contrastive term (appendix, training on CUB-200-2011), averaged over all ordered pairs, also with oneself.
+    """Return the contrastive term (appendix, training on CUB-200-2011), averaged over all ordered pairs,
+    also with oneself.
 
     Vectors (B, D) of one class are pulled together, those of different classes pushed below a
     cosine of `margin`.
@@ -142,14 +143,14 @@ def contrast(vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
 
 
 def sum_of_squares(parameters: Sequence[Tensor]) -> Tensor:
-    """L2: the full sum, not half of it."""
+    """Return L2 as the full sum, not half of it."""
     if not parameters:
         raise TNetError("The recipe asks for L2, but no parameters to apply it to were given.")
     return torch.stack([_widen(p).square().sum() for p in parameters]).sum()
 
 
 def update_baseline(before: Tensor, joint: Tensor, looks: Tensor, loss: LossSection) -> Tensor:
-    """Equation 2 with the official mix of rewards: joint (B,), looks (B, Q - 1); no looks: the joint one alone."""
+    """Return equation 2 with the official mix of rewards: joint (B,), looks (B, Q - 1), or the joint one alone."""
     mixed = joint.mean()
     if looks.shape[1]:
         mixed = loss.lambda_r * mixed + (1 - loss.lambda_r) * looks.mean()
@@ -157,7 +158,7 @@ def update_baseline(before: Tensor, joint: Tensor, looks: Tensor, loss: LossSect
 
 
 def select_l2_parameters(model: TNet, which: Literal["new", "all"]) -> list[nn.Parameter]:
-    """What L2 runs over: trainable parameters outside batch norms, of the whole model or of all but its backbone."""
+    """Return trainable parameters outside batch norms, of the whole model or of all but its backbone."""
     found: dict[nn.Parameter, None] = {}  # a set that keeps the order
     for name, module in model.named_modules():
         backbone = name == "features" or name.startswith("features.")
@@ -167,22 +168,22 @@ def select_l2_parameters(model: TNet, which: Literal["new", "all"]) -> list[nn.P
 
 
 def _widen(values: Tensor) -> Tensor:
-    """Half precision becomes float32; double precision stays."""
+    """Return half precision as float32; double precision stays."""
     return values if values.dtype == torch.float64 else values.float()
 
 
 def _group_by_image(levels: Sequence[Tensor], batch: int) -> Tensor:
-    """Levels of image-major rows (B * n_l, …) side by side: (B, sum of n_l, …)."""
+    """Put levels of image-major rows (B * n_l, …) side by side: (B, sum of n_l, …)."""
     return torch.cat([_widen(level).unflatten(0, (batch, level.shape[0] // batch)) for level in levels], dim=1)
 
 
 def _expand_labels(labels: Tensor, looks: Tensor) -> Tensor:
-    """The label of every vector: (B,), (B, …) -> (B, …)."""
+    """Return the label of every vector: (B,), (B, …) -> (B, …)."""
     return labels.view(-1, *[1] * (looks.ndim - 1)).expand_as(looks)
 
 
 def make_selector(policy: PolicySection, config: TNetConfig) -> Select:
-    """The choice that a recipe asks for."""
+    """Return the way of choosing looks that a recipe asks for."""
     if policy.select == "gumbel":
         return lambda probabilities, k: gumbel_top_k(probabilities, k, policy.temperature)
     if policy.select == "spread":
@@ -206,7 +207,7 @@ def gumbel_top_k(
 
 
 def select_spread(probabilities: Tensor, k: int, overlap: Tensor, discount: float) -> Tensor:
-    """Greedy choice of cells that do not show the same pixels twice.
+    """Choose cells greedily that do not show the same pixels twice.
 
     A cell's probability is multiplied by 1 - discount * share, where share is the part of it that
     the cell taken already covers; `overlap` (n * n, n * n) holds these parts. Discount 0 is top k.
@@ -225,7 +226,7 @@ def select_spread(probabilities: Tensor, k: int, overlap: Tensor, discount: floa
 
 
 def compute_overlap(side: int, n: int, fraction: float) -> Tensor:
-    """Part of each cell's area that each other cell covers: (n * n, n * n), ones on the diagonal."""
+    """Return the part of each cell's area that each other cell covers: (n * n, n * n), ones on the diagonal."""
     axis = official_axis(side, n, fraction)
     starts = torch.tensor(axis.starts, dtype=torch.float32)
     along = (axis.cell - (starts[:, None] - starts[None, :]).abs()).clamp_min(0) / axis.cell  # (n, n)

@@ -50,7 +50,7 @@ def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
 
 
 def _is_first_process() -> bool:
-    """What there is to say is said once, not by every process."""
+    """Whether this process speaks: what there is to say is said once, not by every process."""
     return os.environ.get("RANK", "0") == "0"
 
 

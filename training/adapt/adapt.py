@@ -60,7 +60,7 @@ def adapt(
 
 
 def check_out_folder(out: Path) -> None:
-    """Before any work: a new folder, or an empty one."""
+    """Refuse an output folder that is not new or empty, before any work."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise TNetError(f"'{out}' is not an empty folder; choose another --out.")
@@ -79,7 +79,7 @@ def evaluate_stored(
     *,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Of what was stored, on images that were held out; by labels where there are some."""
+    """Return the evaluation of what was stored on held-out images, by labels where there are some."""
     words = command or ["python", "-m", "training.adapt"]
     if side is not None:
         return measure_agreement(

@@ -95,7 +95,7 @@ class AggregationOptions:
 
 
 def compute_positional_shift(model: TNet) -> Tensor:
-    """What an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
+    """Return what an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
     assert model.positional is not None and model.positional.kind == "additive"
     cells = torch.arange(model.config.cells, device=model.device)
     below = torch.stack([cells // model.config.grid, cells % model.config.grid, torch.ones_like(cells)], dim=1)
@@ -137,7 +137,7 @@ def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOption
 
 
 def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: torch.Generator) -> Tensor:
-    """Sets of looks with the thumbnail: (B, sets, 1 + n * n) bool."""
+    """Return sets of looks with the thumbnail: (B, sets, 1 + n * n) bool."""
     scores = torch.rand((count * options.sets, cells), generator=generator)
     sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
     taken = (rank_cells(scores) < sizes).view(count, options.sets, cells)
@@ -145,6 +145,6 @@ def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: t
 
 
 def _measure_spread(bank: FeatureBank) -> Tensor:
-    """Standard deviation of each feature over images and looks: (D,)."""
+    """Return the standard deviation of each feature over images and looks: (D,)."""
     features = bank.rows(slice(0, _SPREAD_ROWS)).features
     return features.flatten(0, 1).std(0).clamp_min(1e-3)

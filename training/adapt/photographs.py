@@ -42,7 +42,7 @@ class Photographs:
 
 
 def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Photographs:
-    """Both sides of the division; `count` is the number of the model's classes."""
+    """Return both sides of the division; `count` is the number of the model's classes."""
     folders = {folder: _list_entries(folder, options, classes) for folder in options.images}
     often = Counter(entry.name for entries in folders.values() for entry in entries)
     sides: dict[bool, list[Entry]] = {True: [], False: []}
@@ -68,7 +68,7 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
 
 
 def _list_entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entry]:
-    """An image's name is its path in the folder without suffix: '<class>/<file stem>' where there are classes."""
+    """Return the images of a folder, each named '<class>/<file stem>', or by its path where there are no classes."""
     place = folder.expanduser()
     if not is_folder(place):
         raise TNetError(f"The folder {folder} does not exist.")
@@ -102,14 +102,14 @@ def _strip_suffix(file: str) -> str:
 
 
 def _name_folder(folder: Path) -> str:
-    """'cub200/train' says more than 'train'."""
+    """Return a folder's name, with its parent's where that says more: 'cub200/train' instead of 'train'."""
     parts = folder.expanduser().resolve().parts[-2:]
     return "/".join(parts) if parts[-1].lower() in ("train", "val", "validation", "test", "images") else parts[-1]
 
 
 @torch.inference_mode()
 def predict_full_image(model: TNet, images: Tensor, side: int) -> Tensor:
-    """Probabilities of the classes by backbone and classifier alone: (B, 3, S, S) in [-1, 1] -> (B, classes)."""
+    """Return probabilities of the classes by backbone and classifier alone: (B, 3, S, S) in [-1, 1] -> (B, classes)."""
     images = images.to(model.device)
     reduced = images if images.shape[2] == side else F.interpolate(images, (side, side), mode="area")
     _, vectors = model.features(reduced.contiguous(memory_format=torch.channels_last))
@@ -120,7 +120,7 @@ def predict_full_image(model: TNet, images: Tensor, side: int) -> Tensor:
 
 
 def sharpen(probabilities: np.ndarray, temperature: float) -> np.ndarray:
-    """Predictions as at a lower temperature of their softmax: (images, classes).
+    """Return predictions as at a lower temperature of their softmax: (images, classes).
 
     At low resolution a network is surer of itself than at the one it was trained at. As they are, its full-image
     predictions would then be approached best by looks that show nothing, which only make it less sure.
@@ -132,7 +132,7 @@ def sharpen(probabilities: np.ndarray, temperature: float) -> np.ndarray:
 def stream_targets(
     model: TNet, dataset: ImageDataset, side: int | None, batch_size: int, workers: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Images with their targets: predictions at that side (B, classes), or labels (B,) where it is None."""
+    """Yield images with their targets: predictions at that side (B, classes), or labels (B,) where it is None."""
     for batch in load_batches(dataset, range(len(dataset)), model.config, batch_size, workers):
         assert isinstance(batch.images, Tensor)
         yield batch.images, batch.labels if side is None else predict_full_image(model, batch.images, side)
@@ -164,7 +164,7 @@ _IMAGES_AT_ONCE = 8  # images; each has n * n + 1 crops
 def make_banks(
     model: TNet, photographs: Photographs, side: int | None, folder: Path | None, *, workers: int, quiet: bool
 ) -> dict[str, FeatureBank]:
-    """'train' and 'validation'; targets are full-image predictions at `side`, or the labels where it is None.
+    """Return the banks 'train' and 'validation' with full-image predictions at `side`, or labels if None, as targets.
 
     With a folder the banks stay there and are opened again when model and images are the same.
     """
@@ -198,7 +198,7 @@ def _describe_data(dataset: FileDataset, side: int | None) -> dict[str, object]:
 
 
 def _estimate_time(model: TNet, images: int, side: int | None) -> str:
-    """'About 9 minutes …', from the crops of one image."""
+    """Return a sentence 'About 9 minutes …', timed on the crops of one image."""
     base, cells = model.config.base_resolution, model.config.cells
     crops = torch.zeros((cells + 1, 3, base, base), device=model.device).to(memory_format=torch.channels_last)
     with evaluation_mode(model):

@@ -89,12 +89,12 @@ class AdaptOptions:
                 raise TNetError(f"--{name} must be one number of images, or one for each of the folders, at least 1.")
 
     def get_limit(self, folder: int, *, held_out: bool) -> int | None:
-        """The limit of a folder's images to measure on, or to learn from."""
+        """Return the limit of a folder's images to measure on, or to learn from."""
         given = (self.measure or self.limit) if held_out else self.limit
         return given[min(folder, len(given) - 1)] if given else None
 
     def to_provenance(self) -> dict[str, Any]:
-        """For the checkpoint's provenance: everything but where the images lie."""
+        """Return what the checkpoint's provenance states: everything but where the images lie."""
         kept = {name: value for name, value in asdict(self).items() if name not in ("images", "workers")}
         return kept | {"images": [folder.name for folder in self.images]}
 
@@ -108,7 +108,7 @@ class Classes:
     ids: tuple[str, ...] = ()  # WordNet ids, where the weights have them
 
     def find_label(self, text: str) -> int:
-        """The class that a folder's name means: a WordNet id or a name, whatever its case and separators."""
+        """Return the class that a folder's name means: a WordNet id or a name, whatever its case and separators."""
         if text in self.ids:
             return self.ids.index(text)
         if not self.names:
@@ -116,13 +116,13 @@ class Classes:
         return match_classes([text], self.names, len(self.names))[0]
 
     def find_label_of_file(self, stem: str) -> int:
-        """… and a file's: '<WordNet id>_anything' or '<class name>_<number>'."""
+        """Return the class that a file's name means: '<WordNet id>_anything' or '<class name>_<number>'."""
         first = stem.partition("_")[0]
         return self.find_label(first if first in self.ids else _NUMBERED.sub("", stem))
 
 
 def find_classes(about: PretrainedCfg) -> Classes:
-    """From what timm knows about its weights."""
+    """Return the classes as far as timm knows them for its weights."""
     if about.label_names:
         return Classes(_make_distinct(list(about.label_names), list(about.label_names)))
     subset = infer_imagenet_subset(about.to_dict())
@@ -136,7 +136,7 @@ def find_classes(about: PretrainedCfg) -> Classes:
 
 
 def _make_distinct(names: list[str], ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    """With the id, or else the number, of the class where a name occurs more than once."""
+    """Return names with the id, or else the number, of the class where a name occurs more than once."""
     with_ids = _append_marks(names, ids)
     return with_ids if len(set(with_ids)) == len(names) else _append_marks(names, [str(i) for i in range(len(names))])
 
@@ -156,7 +156,7 @@ class Start:
 
 
 def build_start(options: AdaptOptions) -> Start:
-    """With any looks at all the model says what the plain average of its features says."""
+    """Return the model to adapt: with any looks at all it says what the plain average of its features says."""
     about = _find_pretrained(options)
     config = make_config(options, about)
     model = tn.build(config, seed=options.seed)
@@ -206,7 +206,7 @@ _MAX_CHANNELS = 512  # the location module has about three times their square in
 
 
 def choose_late_map(config: TNetConfig) -> TNetConfig:
-    """The configuration with block and rows of that map; left to the paper's rule where there is none."""
+    """Return the configuration with block and rows of that map; left to the paper's rule where there is none."""
     _, stride, centres = cell_geometry(config)
     for block in reversed(survey_of(config).blocks):
         if block.channels > _MAX_CHANNELS or not block.covers(config.base_resolution):
@@ -218,7 +218,7 @@ def choose_late_map(config: TNetConfig) -> TNetConfig:
 
 
 def _find_nearest_rows(block: BlockMap, side: int, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
-    """The row in which each cell's centre lies, if every cell has one of its own, centred within half a stride."""
+    """Return the row of each cell's centre, if every cell has one of its own, centred within half a stride."""
     height = side / block.rows
     rows = [min(max(round(centre / height - 0.5), 0), block.rows - 1) for centre in centres]
     near = all(abs((row + 0.5) * height - centre) <= stride / 2 for row, centre in zip(rows, centres, strict=True))

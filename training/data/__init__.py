@@ -27,7 +27,7 @@ _OPENERS: dict[str, Callable[[DataSection, Which], FileDataset]] = {  # by `data
 
 
 def open_split(data: DataSection, which: Which, *, seed: int = 0) -> ImageDataset:
-    """The training or validation split that a recipe describes. Building a cache shows its progress."""
+    """Return the training or validation split that a recipe describes. Building a cache shows its progress."""
     if which not in ("train", "validation"):
         raise TNetError(f"A split is 'train' or 'validation', not {which!r:.40}.")
     if data.kind == "needles":

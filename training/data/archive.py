@@ -55,7 +55,7 @@ class Unpacked:
 
 @contextmanager
 def unpack_zip(path: Path | str, name: str, into: str | None = None, watch: Watch = lambda: None) -> Iterator[Unpacked]:
-    """The images of a zip as a data set of that name, while the context is open; files lie below `into`."""
+    """Open the images of a zip as a data set of that name while the context lasts; files lie below `into`."""
     with tempfile.TemporaryDirectory(prefix="zip-", dir=into, ignore_cleanup_errors=True) as folder:
         found, left_out = _unpack(Path(path), Path(folder), watch)
         if not found:
@@ -67,7 +67,7 @@ def unpack_zip(path: Path | str, name: str, into: str | None = None, watch: Watc
 
 
 def describe_left_out(left_out: LeftOut) -> str:
-    """One sentence about what was left out; empty if nothing was."""
+    """Return one sentence about what was left out; empty if nothing was."""
     parts = [f"{why} ({count})" for why, count in left_out.most_common()]
     return f"Left out of the zip: {', '.join(parts)}." if parts else ""
 
@@ -117,7 +117,7 @@ def _unpack(path: Path, folder: Path, watch: Watch) -> tuple[Found, LeftOut]:
 
 
 class _BoundedReader(io.BufferedReader):
-    """`zipfile` reads the list of members in one piece, as long as the archive says it is."""
+    """Refuses long reads: `zipfile` reads the list of members in one piece, as long as the archive says it is."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > MAX_LIST_BYTES:
@@ -146,7 +146,7 @@ def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Files; folders are known by what lies in them."""
+    """Return the files of a zip; folders are known by what lies in them."""
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
         raise TNetError(f"The zip has more than {MAX_MEMBERS} members; pack fewer.")
@@ -156,7 +156,7 @@ def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def _split_path(member: zipfile.ZipInfo) -> tuple[str, ...]:
-    """Folders and file name. An empty first part means a path from the root."""
+    """Return folders and file name. An empty first part means a path from the root."""
     name = member.filename
     if not member.flag_bits & 0x800:  # some programs write UTF-8 without saying so
         with suppress(UnicodeError):
@@ -166,7 +166,7 @@ def _split_path(member: zipfile.ZipInfo) -> tuple[str, ...]:
 
 
 def _refuse_member(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str:
-    """Why a member is not read; empty if it is."""
+    """Return why a member is not read; empty if it is."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind == stat.S_IFLNK:
         return "symbolic links"
@@ -186,7 +186,7 @@ def _refuse_member(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str:
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: int) -> bytes | None:
-    """The member unpacked; None if it is damaged. One that grows too much ends everything."""
+    """Return the member unpacked; None if it is damaged. One that grows too much ends everything."""
     content = io.BytesIO()
     try:
         with archive.open(member) as stream:
@@ -210,7 +210,7 @@ _TOO_LARGE = f"images above {MAX_PIXELS // 10**6} million pixels or {MAX_IMAGE_B
 
 
 def _refuse_content(content: bytes | None) -> str:
-    """Why the content is not an image of ours, by its header; empty if it is."""
+    """Return why the content is not an image of ours, by its header; empty if it is."""
     if content is None:
         return "damaged files"
     if not content:
@@ -226,7 +226,7 @@ def _refuse_content(content: bytes | None) -> str:
 
 
 def _make_entries(found: Found) -> list[Entry]:
-    """In order of class and name, named as `folders.list_images` does: '<class>/<file stem>', unique."""
+    """Return entries in order of class and name, named as `folders.list_images` does: '<class>/<file stem>', unique."""
     entries = []
     for label, (name, files) in enumerate(sorted(found.items())):
         taken: set[str] = set()

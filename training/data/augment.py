@@ -1,4 +1,4 @@
-"""From a sample to what the network is given: the official training augmentation, and the view for measuring.
+"""What the network is given of a sample: the official training augmentation, and the view for measuring.
 
 Random crops are drawn as TensorFlow's `sample_distorted_bounding_box` draws them. Photometric distortion (ImageNet and
 fMoW) is four operations in one of four orders, or none. Translation, then rotation about the centre (the bird data
@@ -31,7 +31,7 @@ class Augment:
         self.methods = METHODS if section.interpolation == "random" else (section.interpolation,)
 
     def __call__(self, sample: Sample, generator: np.random.Generator) -> np.ndarray:
-        """(3, S, S) float32; in [-1, 1], or a little beyond where a kernel overshoots."""
+        """Return (3, S, S) float32 in [-1, 1], or a little beyond where a kernel overshoots."""
         section, size = self.section, self.size
         height, width = sample.image.shape[:2]
         boxes = sample.boxes if section.cover_boxes else sample.boxes[:0]
@@ -49,12 +49,12 @@ class Augment:
 
 
 def make_evaluation_view(image: np.ndarray, size: int) -> np.ndarray:
-    """(H, W, 3) uint8 -> (3, S, S) float32 in [-1, 1]: bilinear, no antialiasing, aspect ratio not kept."""
+    """Resize (H, W, 3) uint8 to (3, S, S) float32 in [-1, 1]: bilinear, no antialiasing, aspect ratio not kept."""
     return to_model_space(resize(image, size, "bilinear"))
 
 
 def to_model_space(planes: np.ndarray) -> np.ndarray:
-    """[0, 1] -> [-1, 1], in place."""
+    """Scale [0, 1] to [-1, 1], in place."""
     planes *= np.float32(2)
     planes -= np.float32(1)
     return planes
@@ -74,7 +74,7 @@ def draw_crop(
     min_area: float,
     aspect: tuple[float, float],
 ) -> Crop:
-    """A crop of at least `min_area` of the image whose aspect ratio (width / height) lies in `aspect`.
+    """Return a crop of at least `min_area` of the image whose aspect ratio (width / height) lies in `aspect`.
 
     The whole image if no attempt succeeds.
     """
@@ -89,7 +89,7 @@ def draw_crop(
 
 
 def _try_crop(height: int, width: int, min_area: float, ratio: float, generator: np.random.Generator) -> Crop | None:
-    """A crop of one aspect ratio: its height uniform among those that fit, then its place."""
+    """Return a crop of one aspect ratio, its height uniform among those that fit, then its place; None if it fails."""
     least, most = min_area * height * width, height * width
     low = round(math.sqrt(least / ratio))
     high = round(math.sqrt(most / ratio))
@@ -125,7 +125,7 @@ def _shows_a_box(crop: Crop, pixels: np.ndarray, height: int, width: int) -> boo
 
 
 def translate(planes: np.ndarray, dx: float, dy: float) -> np.ndarray:
-    """(C, H, W) shifted right by dx and down by dy pixels; to the nearest neighbour means by whole pixels."""
+    """Shift (C, H, W) right by dx and down by dy pixels; to the nearest neighbour means by whole pixels."""
     _, height, width = planes.shape
     to_y, from_y = _find_overlap(height, math.floor(dy + 0.5))
     to_x, from_x = _find_overlap(width, math.floor(dx + 0.5))
@@ -135,7 +135,7 @@ def translate(planes: np.ndarray, dx: float, dy: float) -> np.ndarray:
 
 
 def rotate(planes: np.ndarray, angle: float) -> np.ndarray:
-    """(C, H, W) float32 turned counter-clockwise by `angle` (radians) about the centre."""
+    """Turn (C, H, W) float32 counter-clockwise by `angle` (radians) about the centre."""
     _, height, width = planes.shape
     cos, sin = np.float32(math.cos(angle)), np.float32(math.sin(angle))
     half_w, half_h = np.float32((width - 1) / 2), np.float32((height - 1) / 2)
@@ -151,7 +151,7 @@ def rotate(planes: np.ndarray, angle: float) -> np.ndarray:
 
 
 def _find_overlap(side: int, shift: int) -> tuple[slice, slice]:
-    """Target and source of the part of an axis that stays in view."""
+    """Return target and source of the part of an axis that stays in view."""
     shift = max(-side, min(side, shift))
     return slice(max(shift, 0), side + min(shift, 0)), slice(max(-shift, 0), side - max(shift, 0))
 
@@ -167,7 +167,7 @@ TINY = np.float32(1e-20)  # keeps divisions by zero away; what is divided is zer
 
 
 def distort_colours(planes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """(3, H, W) float32 RGB -> the same, distorted and clipped to [0, 1]; one time in five left as it is."""
+    """Return distort (3, H, W) float32 RGB and clip it to [0, 1]; one time in five leave it as it is."""
     variant = int(generator.integers(len(ORDERS) + 1))
     if variant == len(ORDERS):
         return planes  # the official code does not clip here either
@@ -181,13 +181,13 @@ def change_brightness(planes: np.ndarray, delta: float) -> np.ndarray:
 
 
 def change_contrast(planes: np.ndarray, factor: float) -> np.ndarray:
-    """Differences from the mean of each channel, scaled."""
+    """Scale differences from the mean of each channel."""
     mean = planes.reshape(3, -1).mean(axis=1)[:, None, None]
     return (planes - mean) * F32(factor) + mean
 
 
 def change_saturation(planes: np.ndarray, factor: float) -> np.ndarray:
-    """HSV saturation, scaled and clipped to [0, 1]."""
+    """Scale the HSV saturation and clip it to [0, 1]."""
     out = np.empty_like(planes)
     for rows in _split_rows(planes):
         out[:, rows] = _saturate(planes[:, rows], F32(factor))
@@ -195,7 +195,7 @@ def change_saturation(planes: np.ndarray, factor: float) -> np.ndarray:
 
 
 def change_hue(planes: np.ndarray, turn: float) -> np.ndarray:
-    """Hue turned by a share of the circle; the largest and smallest channel value of a pixel stay."""
+    """Turn the hue by a share of the circle; the largest and smallest channel value of a pixel stay."""
     out = np.empty_like(planes)
     for rows in _split_rows(planes):
         out[:, rows] = _turn_hue(planes[:, rows], F32(6 * turn))
@@ -203,12 +203,12 @@ def change_hue(planes: np.ndarray, turn: float) -> np.ndarray:
 
 
 def _split_rows(planes: np.ndarray) -> Iterator[slice]:
-    """A few rows at a time, so that what is computed in between stays in the processor's cache."""
+    """Yield a few rows at a time, so that what is computed in between stays in the processor's cache."""
     return (slice(y, y + STRIP) for y in range(0, planes.shape[1], STRIP))
 
 
 def _saturate(planes: np.ndarray, factor: np.float32) -> np.ndarray:
-    """Hue and value stay, so each channel keeps its relative distance to the largest one."""
+    """Scale the saturation; hue and value stay, so each channel keeps its relative distance to the largest one."""
     value, spread = _find_value_and_spread(planes)
     before = spread / np.maximum(value, TINY)
     after = (before * factor).clip(0, 1)
@@ -228,7 +228,7 @@ def _turn_hue(planes: np.ndarray, sectors: np.float32) -> np.ndarray:
 
 
 def _find_value_and_spread(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every pixel the largest channel, and its distance to the smallest."""
+    """Return the largest channel of every pixel, and its distance to the smallest."""
     red, green, blue = planes
     value = np.maximum(np.maximum(red, green), blue)
     return value, value - np.minimum(np.minimum(red, green), blue)

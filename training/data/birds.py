@@ -75,7 +75,7 @@ def open_listed(
 
 
 def _read_table(path: Path) -> dict[str, str]:
-    """'<id> <rest of the line>' of every line, in the order of the file."""
+    """Return '<id>' and '<rest of the line>' of every line, in the order of the file."""
     if not is_file(path):
         raise TNetError(f"The data folder {path.parent} lacks {path.name}, one of the data set's list files.")
     table: dict[str, str] = {}
@@ -104,7 +104,7 @@ def _look_up(table: dict[str, str], key: str, path: Path) -> str:
 
 
 def _read_boxes(root: Path, data: DataSection) -> dict[str, Boxes]:
-    """By image id from the data set's own list, or by name from the CSV that the recipe names."""
+    """Return boxes by image id from the data set's own list, or by name from the CSV that the recipe names."""
     if data.boxes is not None:
         return read_boxes_csv(root / data.boxes)
     path = root / "bounding_boxes.txt"
@@ -144,6 +144,6 @@ def open_nabirds(data: DataSection, which: Which) -> FileDataset:
 
 
 def make_names_unique(names: Mapping[str, str]) -> tuple[str, ...]:
-    """The names, by class id; those that several classes share are told apart by the id."""
+    """Return the names, by class id; those that several classes share are told apart by the id."""
     times = Counter(names.values())
     return tuple(name if times[name] == 1 else f"{name} (class {class_id})" for class_id, name in names.items())

@@ -59,7 +59,7 @@ class PixelCache:
 
 
 def open_pixel_cache(dataset: Decodable, folder: Path | str, *, progress: bool = True) -> PixelCache:
-    """The cache of a data set in `folder`, built now if it is not there or belongs to other files."""
+    """Return the cache of a data set in `folder`, built now if it is not there or belongs to other files."""
     folder = Path(folder).expanduser()
     label = "".join(c if c.isalnum() else "-" for c in f"{dataset.name}-{dataset.split}".lower())
     path = folder / f"{label}-{_make_fingerprint(dataset)}.pixels"
@@ -87,7 +87,7 @@ def _make_fingerprint(dataset: Decodable) -> str:
 
 @contextlib.contextmanager
 def _open_as_sole_writer(path: Path, count: int) -> Iterator[BinaryIO | None]:
-    """An empty file that becomes `path` when the block ends without an error; None if another process was first.
+    """Yield an empty file that becomes `path` when the block ends well, or None if another process was first.
 
     The lock is held on the unfinished file itself. Who waited for it finds that the file was renamed
     (then the cache is there) or removed (then it is their turn).

@@ -68,7 +68,7 @@ class FileDataset:
         return Sample(image, entry.label, entry.name, boxes.normalise(height, width))
 
     def read_pixels(self, index: int) -> tuple[np.ndarray, tuple[int, int]]:
-        """Decoded from the file: the image of a sample, and the height and width of its file."""
+        """Decode the image of a sample from its file; return it with the height and width of the file."""
         entry = self.entries[index]
         if not self.crop_to_box:
             return read_image(entry.path, self.shorter_side)
@@ -77,7 +77,7 @@ class FileDataset:
         return (image if self.shorter_side is None else shrink(image, self.shorter_side)), (height, width)
 
     def describe_pixels(self, index: int) -> str:
-        """Text that is different whenever `pixels(index)` may be."""
+        """Return a text that is different whenever `read_pixels(index)` may be."""
         entry = self.entries[index]
         try:
             file = Path(entry.path).stat()
@@ -88,7 +88,7 @@ class FileDataset:
 
 
 def split_by_box(entries: Iterable[Entry]) -> list[Entry]:
-    """An entry per box, for data that is cropped to its boxes."""
+    """Return an entry per box, for data that is cropped to its boxes."""
     made = []
     for entry in entries:
         if not entry.boxes.xywh:
@@ -121,7 +121,7 @@ def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:
 
 
 def _cut_box(image: np.ndarray, boxes: np.ndarray, entry: Entry) -> np.ndarray:
-    """The pixels that a box touches."""
+    """Return the pixels that a box touches."""
     if not len(boxes):
         raise TNetError(f"The box of {entry.path} lies outside the image.")
     height, width = image.shape[:2]
@@ -157,7 +157,7 @@ def is_held_out(name: str, holdout: int) -> bool:
 
 
 def select_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list[Entry]:
-    """The entries of one side of the holdout; all of them where there is none."""
+    """Return the entries of one side of the holdout; all of them where there is none."""
     entries = list(entries)
     if data.holdout == 0:
         return entries
@@ -175,7 +175,7 @@ def select_side(entries: Iterable[Entry], data: DataSection, which: Which) -> li
 def make_side(
     data: DataSection, which: Which, name: str, class_names: Sequence[str], entries: Iterable[Entry]
 ) -> FileDataset:
-    """The data set of one side of the holdout, whole images or the boxes in them."""
+    """Return the data set of one side of the holdout, whole images or the boxes in them."""
     chosen = select_side(entries, data, which)
     if data.crop_to_box:
         chosen = split_by_box(chosen)
@@ -185,7 +185,7 @@ def make_side(
 
 
 def choose_split(data: DataSection, which: Which) -> str:
-    """The split of the data set that images come from; with a holdout, both sides come from the training split."""
+    """Return the split that images come from; with a holdout, both sides come from the training split."""
     return data.train if which == "train" or data.holdout else data.validation
 
 
@@ -199,7 +199,7 @@ def find_root(data: DataSection) -> Path:
 
 
 def find_split_folder(root: Path, name: str) -> Path:
-    """root/name, or root/<alias> where only that exists."""
+    """Return root/name, or root/<alias> where only that exists."""
     for candidate in (name, *ALIASES.get(name, ())):
         if is_folder(root / candidate):
             return root / candidate
@@ -207,13 +207,13 @@ def find_split_folder(root: Path, name: str) -> Path:
 
 
 def describe_folders(root: Path) -> str:
-    """'it has train, val'."""
+    """Return the names of the folders there as words: 'it has train, val'."""
     names = list_sub_folders(root)
     return f"it has {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "it has no folders"
 
 
 def is_train_split(name: str, where: Path) -> bool:
-    """For data sets that list a training and a test split: whether a split's name means the training one."""
+    """Whether a split's name means the training one, in data sets that list a training and a test split."""
     if name == "train":
         return True
     if name in ("validation", *ALIASES["validation"]):

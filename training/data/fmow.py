@@ -33,7 +33,7 @@ SUFFIX = "_rgb.jpg"  # the other files are the same places in other bands
 
 
 def open_fmow(data: DataSection, which: Which) -> FileDataset:
-    """Boxes come from the JSON files, read when an image is; `data.boxes` has no use here."""
+    """Open a split. Boxes come from the JSON files, read when an image is; `data.boxes` has no use here."""
     folder = find_split_folder(find_root(data), choose_split(data, which))
     entries = select_side(_list_images(folder), data, which)
     if data.crop_to_box:
@@ -50,7 +50,7 @@ def open_fmow(data: DataSection, which: Which) -> FileDataset:
 
 
 def read_boxes(entry: Entry) -> Boxes:
-    """The boxes in the JSON file beside an image."""
+    """Return the boxes in the JSON file beside an image."""
     found = list(_read_annotations(Path(entry.path)))
     return Boxes(tuple(box for _, box, _ in found), found[0][2] if found else None)
 
@@ -62,7 +62,7 @@ def _list_images(folder: Path) -> list[Entry]:
 
 
 def _split_by_box(entry: Entry) -> list[Entry]:
-    """An entry per box, labelled with the box's own class."""
+    """Return an entry per box, labelled with the box's own class."""
     made = [
         Entry(entry.path, CLASSES.index(name), f"{entry.name}#{i}" if i else entry.name, Boxes((box,), frame))
         for i, (name, box, frame) in enumerate(_read_annotations(Path(entry.path), CLASSES[entry.label]))
@@ -76,7 +76,7 @@ Annotation = tuple[str, tuple[float, float, float, float], tuple[float, float] |
 
 
 def _read_annotations(image: Path, default: str = "") -> Iterator[Annotation]:
-    """Class, box in pixels, and width and height of the image they refer to, of every box of a class."""
+    """Yield class, box in pixels, and width and height of the image they refer to, for every box of a class."""
     path = image.with_suffix(".json")
     try:
         content = json.loads(read_bounded(path, MAX_ANNOTATION_BYTES))
@@ -96,6 +96,6 @@ def _read_annotations(image: Path, default: str = "") -> Iterator[Annotation]:
 
 
 def _read_frame(content: dict[str, Any]) -> tuple[float, float] | None:
-    """Images may have been made smaller than the annotation says; boxes refer to the size that it says."""
+    """Return the size that boxes refer to; images may have been made smaller than the annotation says."""
     width, height = content.get("img_width"), content.get("img_height")
     return (float(width), float(height)) if width and height else None

@@ -32,7 +32,7 @@ def open_class_folders(
     name: str,
     readable: Callable[[Sequence[str]], Sequence[str]] = tuple,
 ) -> FileDataset:
-    """A split of class folders. `readable` turns folder names, in label order, into class names.
+    """Open a split of class folders. `readable` turns folder names, in label order, into class names.
 
     Labels follow root/classes.txt where there is one, else the sorted names of the training folders, so that
     they are the same in every split.
@@ -48,7 +48,7 @@ def open_class_folders(
 
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:
-    """Any folder of class folders as one split, for measuring a model."""
+    """Open any folder of class folders as one split, for measuring a model."""
     folder = Path(path).expanduser()
     if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
@@ -63,12 +63,12 @@ def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDatase
 
 
 def put_spaces_into_names(folders: Sequence[str]) -> tuple[str, ...]:
-    """Returns folder names as class names: 'American_bulldog' becomes 'American bulldog'."""
+    """Return folder names as class names: 'American_bulldog' becomes 'American bulldog'."""
     return tuple(folder.replace("_", " ") for folder in folders)
 
 
 def list_class_folders(folder: Path) -> tuple[str, ...]:
-    """Names of the sub-folders, sorted."""
+    """Return names of the sub-folders, sorted."""
     names = list_sub_folders(folder)
     if not names:
         raise TNetError(f"{folder} has no class folders; images must lie in one folder per class.")
@@ -84,7 +84,7 @@ def list_images(
     ignore: Sequence[str] = (),  # folders that are no class
     suffix: str = "",  # take only files whose name ends so
 ) -> list[Entry]:
-    """All images below folder/<class>, in order of label and name.
+    """Return all images below folder/<class>, in order of label and name.
 
     With `all_needed` every class must have a folder; a folder that is there must hold images.
     """
@@ -115,7 +115,7 @@ def list_images(
 
 
 def read_class_list(root: Path) -> tuple[str, ...] | None:
-    """Folder names in label order from root/classes.txt; a number before the name (CUB) is left out."""
+    """Return folder names in label order from root/classes.txt; a number before the name (CUB) is left out."""
     path = root / CLASS_LIST
     if not is_file(path):
         return None
@@ -129,7 +129,7 @@ def read_class_list(root: Path) -> tuple[str, ...] | None:
 
 
 def _find_split(root: Path, split: str, data: DataSection) -> Path:
-    """The folder of a split; the root itself where a holdout is to divide class folders that have no split."""
+    """Return the folder of a split; the root itself where a holdout is to divide class folders that have no split."""
     if (
         data.holdout
         and not is_folder(root / split)
@@ -156,7 +156,7 @@ def open_imagenet(data: DataSection, which: Which) -> FileDataset:
 
 
 def name_imagenet_classes(ids: Sequence[str]) -> tuple[str, ...]:
-    """The first of a class's synonyms; all of them where that is shared; with the id where even these are.
+    """Return the first of each class's synonyms; all of them where that is shared; with the id where even these are.
 
     Folders that are none of the 1000 classes keep their name.
     """

@@ -1,4 +1,4 @@
-"""From a data set to batches: every random choice is a function of (seed, epoch, index).
+"""Batches of a data set: every random choice is a function of (seed, epoch, index).
 
 Nothing depends on the number of loader processes, on how batches are split over machines or on what
 was loaded before, so a run continues from its step number alone.
@@ -72,7 +72,7 @@ class AugmentedView(Dataset[dict[str, Any]]):
 
 
 def collate(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """{"images": (B, 3, S, S) float32, "labels": (B,), "error": ""}; only the error if there is one."""
+    """Return {"images": (B, 3, S, S) float32, "labels": (B,), "error": ""}; only the error if there is one."""
     for item in items:
         if item["error"]:
             return {"error": item["error"]}
@@ -81,14 +81,14 @@ def collate(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
-    """Images and labels of a batch, or the error it carries."""
+    """Return images and labels of a batch, or raise the error it carries."""
     if batch["error"]:
         raise TNetError(batch["error"])
     return batch["images"], batch["labels"]
 
 
 def make_training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
-    """Parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
+    """Return a loader of parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
     part = recipe.batch_size // recipe.accumulate
     if len(dataset) < part:
         raise TNetError(

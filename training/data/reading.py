@@ -26,7 +26,7 @@ JPEG_START = b"\xff\xd8\xff"
 
 
 def read_image(path: Path | str, shorter_side: int | None = None) -> tuple[np.ndarray, tuple[int, int]]:
-    """(H, W, 3) uint8 RGB, upright, and the height and width it had before `shorter_side` reduced it.
+    """Return (H, W, 3) uint8 RGB, upright, and the height and width it had before `shorter_side` reduced it.
 
     An image whose shorter side exceeds `shorter_side` is reduced as the official fMoW code does: by 2, 4 or 8
     while decoding where more than that is too much, then bilinearly to the exact size.
@@ -37,7 +37,7 @@ def read_image(path: Path | str, shorter_side: int | None = None) -> tuple[np.nd
 
 
 def shrink(image: np.ndarray, shorter_side: int) -> np.ndarray:
-    """The image, reduced so that its shorter side has at most that many pixels."""
+    """Reduce an image so that its shorter side has at most that many pixels."""
     ratio = _choose_ratio(image.shape[0], image.shape[1], shorter_side)
     height, width = (-(-side // ratio) for side in image.shape[:2])
     if ratio > 1:
@@ -86,7 +86,7 @@ def _read_jpeg_header(data: bytes) -> JpegImagePlugin.JpegImageFile | None:
 
 
 def _choose_ratio(height: int, width: int, shorter_side: int) -> int:
-    """The reduction that a JPEG decoder can apply by itself and that leaves at least the wanted size."""
+    """Return the reduction that a JPEG decoder can apply by itself and that leaves at least the wanted size."""
     return next((ratio for ratio in (8, 4, 2) if min(height, width) > ratio * shorter_side), 1)
 
 
@@ -102,7 +102,7 @@ def is_file(path: Path) -> bool:
 
 
 def _read_mode(path: Path) -> int:
-    """The kind of what is there; 0 for nothing."""
+    """Return the kind of what is there; 0 for nothing."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path with a null character
@@ -112,7 +112,7 @@ def _read_mode(path: Path) -> int:
 
 
 def list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """What is not hidden, sorted by name."""
+    """Return what is not hidden in a folder, sorted by name."""
     try:
         with os.scandir(folder) as found:
             return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
@@ -121,12 +121,12 @@ def list_folder(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def list_sub_folders(folder: Path) -> list[str]:
-    """Names of the folders in it, sorted; links to folders too."""
+    """Return names of the folders in it, sorted; links to folders too."""
     return [entry.name for entry in list_folder(folder) if _leads_to_folder(entry)]
 
 
 def find_images(folder: Path) -> list[str]:
-    """Paths relative to the folder, sorted; also from sub-folders.
+    """Return paths of images relative to the folder, sorted; also from sub-folders.
 
     Links are followed, but no folder is entered twice, and none that the given one lies in: a link that leads
     upwards would bring the same images again and again.
@@ -159,7 +159,7 @@ def is_image(file: str) -> bool:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a list, as text."""
+    """Return the lines of a list, as text."""
     try:
         return read_bounded(path, MAX_LIST_BYTES).decode("utf-8").splitlines()
     except UnicodeDecodeError:

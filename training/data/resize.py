@@ -29,7 +29,7 @@ class Taps(NamedTuple):
 
 
 def compute_taps(method: str, inputs: int, outputs: int) -> Taps:
-    """The source pixels of every output pixel of one axis, and their weights."""
+    """Return the source pixels of every output pixel of one axis, and their weights."""
     if method == "nearest":
         at = np.floor((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _compute_scale(inputs, outputs))
         return Taps(np.minimum(at.astype(np.int64), inputs - 1)[:, None], np.ones((outputs, 1)))
@@ -41,7 +41,7 @@ def compute_taps(method: str, inputs: int, outputs: int) -> Taps:
 
 
 def resize(image: np.ndarray, size: int, method: str, *, mirror: bool = False) -> np.ndarray:
-    """(H, W, 3) uint8 -> (3, size, size) float32 in [0, 1], beyond it where a kernel overshoots.
+    """Resize (H, W, 3) uint8 to (3, size, size) float32 in [0, 1], beyond it where a kernel overshoots.
 
     `mirror` turns left into right afterwards.
     """
@@ -75,7 +75,7 @@ class Band(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _make_bands(method: str, inputs: int, outputs: int, mirror: bool) -> tuple[np.ndarray | None, tuple[Band, ...]]:
-    """The source lines that are needed (None: all, in order), and the products that make the output of them.
+    """Return the source lines that are needed (None: all, in order), and the products that make the output of them.
 
     No products where every output line is one of those source lines.
     """
@@ -105,7 +105,7 @@ def _compute_scale(inputs: int, outputs: int) -> np.float32:
 
 
 def _find_centres(inputs: int, outputs: int) -> np.ndarray:
-    """Centres of the output pixels on the source axis, where source pixel i has its centre at i.
+    """Return centres of the output pixels on the source axis, where source pixel i has its centre at i.
 
     In float32, as TensorFlow and PyTorch compute them, so that taps fall on the same pixels.
     """
@@ -134,7 +134,7 @@ def _make_kernel_taps(method: str, inputs: int, outputs: int) -> Taps:
 
 
 def _make_area_taps(inputs: int, outputs: int) -> Taps:
-    """The share of every source pixel in the stretch that an output pixel covers."""
+    """Return the share of every source pixel in the stretch that an output pixel covers."""
     scale = inputs / outputs
     begin = np.arange(outputs)[:, None] * scale
     at = np.floor(begin).astype(np.int64) + np.arange(int(np.ceil(scale)) + 1)
@@ -165,7 +165,7 @@ def _make_gaussian(radius: float) -> Kernel:
 
 
 def _make_cubic(b: float, c: float) -> Kernel:
-    """The family of Mitchell and Netravali (1988)."""
+    """Return a kernel of the family of Mitchell and Netravali (1988)."""
 
     def weight(d: np.ndarray) -> np.ndarray:
         near = (12 - 9 * b - 6 * c) * d**3 + (-18 + 12 * b + 6 * c) * d**2 + (6 - 2 * b)

@@ -63,7 +63,7 @@ class Boxes:
     frame: tuple[float, float] | None = None
 
     def normalise(self, height: int, width: int) -> np.ndarray:
-        """(n, 4) float32 x0, y0, x1, y1 in [0, 1], for an image file of the given size; empty ones left out."""
+        """Return (n, 4) float32 x0, y0, x1, y1 in [0, 1] for an image file of the given size, empty ones left out."""
         if not self.xywh:
             return np.zeros((0, 4), np.float32)
         across, down = self.frame or (width, height)
@@ -80,7 +80,7 @@ NO_BOXES = Boxes()
 
 
 def parse_box(values: Iterable[float | str], where: str) -> tuple[float, float, float, float]:
-    """Four numbers x, y, w, h that make a box, or a sentence that starts with `where`."""
+    """Return four numbers x, y, w, h that make a box, or raise a sentence that starts with `where`."""
     try:
         x, y, w, h = (float(value) for value in values)
     except (TypeError, ValueError):
@@ -91,13 +91,13 @@ def parse_box(values: Iterable[float | str], where: str) -> tuple[float, float, 
 
 
 def make_key(file: str) -> str:
-    """'<class>/<file stem>' of a path, whatever folders come before and whatever the format."""
+    """Return '<class>/<file stem>' of a path, whatever folders come before and whatever the format."""
     path = PurePosixPath(file.replace("\\", "/"))
     return f"{path.parent.name}/{path.stem}"
 
 
 def read_boxes_csv(path: Path) -> dict[str, Boxes]:
-    """'<class>/<file stem>' -> its boxes, from a file with the columns file, x, y, w, h, width, height.
+    """Return boxes by '<class>/<file stem>' from a file with the columns file, x, y, w, h, width, height.
 
     Boxes are in pixels of an image of width x height, several rows make several boxes; other columns are ignored.
     """

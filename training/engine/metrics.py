@@ -77,7 +77,7 @@ class Metrics:
     def record_training(
         self, step: int, epoch: float, values: dict[str, float], accuracy: dict[tuple[int, ...], float]
     ) -> None:
-        """Means of the last steps and the accuracy of the last batch at every budget."""
+        """Record means of the last steps and the accuracy of the last batch at every budget."""
         named = {name_budget(budget): top1 for budget, top1 in accuracy.items()}
         self.record("train", step, {"epoch": epoch, **values, "accuracy": named})
         shown = {"loss": "{loss:.3f}", "reward": "{reward:.2f}", "baseline": "{baseline:.2f}"}
@@ -97,7 +97,7 @@ class Metrics:
         self._bar.update(1)
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         if not self._bar.disable:
             self._bar.write(text, file=sys.stderr)
 
@@ -107,7 +107,7 @@ class Metrics:
 
 
 def name_budget(budget: tuple[int, ...]) -> str:
-    """'3', '2+1' for three levels, 'all' for a plain classifier."""
+    """Return '3', '2+1' for three levels, 'all' for a plain classifier."""
     return "+".join(str(k) for k in budget) or "all"
 
 

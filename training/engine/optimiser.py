@@ -37,7 +37,7 @@ class KerasAdam(torch.optim.Adam):
 
 
 def make_parameter_groups(model: TNet, section: OptimSection) -> list[dict[str, Any]]:
-    """Learning parameters in up to six groups: backbone, location and the rest, each with and without decay."""
+    """Return learning parameters in up to six groups: backbone, location and the rest, with and without decay."""
     rates = {
         "backbone": section.lr if section.backbone_lr is None else section.backbone_lr,
         "location": section.lr if section.location_lr is None else section.location_lr,
@@ -71,7 +71,7 @@ def make_optimiser(model: TNet, section: OptimSection) -> torch.optim.Optimizer:
 
 
 def compute_rate_factor(section: OptimSection, step: int, steps: int) -> float:
-    """Share of the peak learning rate at `step` (from 0) of `steps`.
+    """Return the share of the peak learning rate at `step` (from 0) of `steps`.
 
     "step": constant, then multiplied once by `drop_factor`, when more than `drop_at` of the steps
     are done. "cosine": a linear rise over `warmup` of the steps, then half a cosine down to `final`.
@@ -107,7 +107,7 @@ def freeze(model: TNet, section: FreezeSection) -> None:
 
 
 def set_training_mode(model: TNet, section: FreezeSection) -> None:
-    """Training mode, except where nothing learns: there statistics stay and nothing is dropped.
+    """Set training mode except where nothing learns: there statistics stay and nothing is dropped.
 
     A frozen convolution followed by moving statistics would change its output while "frozen".
     """
@@ -120,7 +120,7 @@ def set_training_mode(model: TNet, section: FreezeSection) -> None:
 
 
 def _find_first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
-    """Parameters of the stem and the first `count` stages, by timm's own division of its models."""
+    """Return parameters of the stem and the first `count` stages, by timm's own division of its models."""
     matcher = getattr(body, "group_matcher", None)
     if callable(matcher):
         groups = group_parameters(body, matcher(coarse=True), return_values=False)
@@ -144,7 +144,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, model: TNet, step: int) -> None:
-        """After optimisation step `step` (from 1). Early on a shorter memory forgets the random start."""
+        """Take up the weights after step `step` (from 1); early on a shorter memory forgets the random start."""
         decay = min(self.decay, (1 + step) / (10 + step))
         ours, theirs = self.model.state_dict(), model.state_dict()
         for name, value in theirs.items():

@@ -68,7 +68,7 @@ def write_recipe(out: Path, recipe: Recipe) -> None:
 
 
 def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
-    """What tells one training split from another, without decoding an image."""
+    """Return what tells one training split from another, without decoding an image."""
     labels = np.asarray(dataset.labels, dtype=np.int64)
     return {
         "images": len(dataset),
@@ -78,7 +78,7 @@ def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
 
 
 def refuse_changes(recipe: Recipe, data: dict[str, int], before: dict[str, Any]) -> None:
-    """A run continues under the recipe and on the data it began with; `before` are the numbers of its state."""
+    """Refuse another recipe or other data than a run began with; `before` are the numbers of its state."""
     # Read back first: a state may be older than some key, which then has its default.
     old, new = (dict(_flatten(to_mapping(made))) for made in (from_mapping(before["recipe"]), recipe))
     for name in sorted(old.keys() | new.keys()):
@@ -178,7 +178,7 @@ def list_states(run: Path) -> list[Path]:
 
 
 def load_state(run: Path) -> RunState | None:
-    """The newest state, None if there is none."""
+    """Return the newest state, None if there is none."""
     found = list_states(run)
     if not found:
         return None
@@ -196,7 +196,7 @@ def load_state(run: Path) -> RunState | None:
 
 
 def collect_optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's memory under 'optimiser.<number of the parameter>.<slot>'."""
+    """Return the optimiser's memory under 'optimiser.<number of the parameter>.<slot>'."""
     memory = optimiser.state_dict()["state"]
     return {
         f"optimiser.{number}.{slot}": torch.as_tensor(value)
@@ -206,7 +206,7 @@ def collect_optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Ten
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """The inverse; groups and their rates come from the recipe, not from the file."""
+    """Give an optimiser its memory back; groups and their rates come from the recipe, not from the file."""
     memory: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimiser."):
@@ -216,7 +216,7 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def select_tensors(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors under a prefix, without it."""
+    """Return the tensors under a prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 

@@ -52,7 +52,7 @@ class Learner(nn.Module):
 
 
 def _detach(out: TrainOutput) -> TrainOutput:
-    """The same numbers; keeping them keeps no activations alive."""
+    """Return the same numbers without their graph; keeping them keeps no activations alive."""
 
     def detached(value: Tensor | list[Tensor]) -> Tensor | list[Tensor]:
         return [item.detach() for item in value] if isinstance(value, list) else value.detach()
@@ -61,7 +61,7 @@ def _detach(out: TrainOutput) -> TrainOutput:
 
 
 def mix_images(images: Tensor, labels: Tensor, alpha: float, classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Each image over another one: the blends, the label of the stronger image, and the shares of all classes.
+    """Lay each image over another; return the blends, the label of the stronger image, the shares of all classes.
 
     (B, 3, S, S), (B,) -> the same, and (B, classes). Shares of the stronger image are at least a half, so the
     label that rewards are given for stays that of the image itself.

@@ -48,7 +48,7 @@ def measure_curve(
     *,
     workers: int = 0,
 ) -> dict[tuple[int, ...], Accuracy]:
-    """Top-1 and top-5 for every budget up to `budget` (None: that of training), smallest first.
+    """Return top-1 and top-5 for every budget up to `budget` (None: that of training), smallest first.
 
     Looks are taken once, at the largest budget; smaller ones re-aggregate their features. `limit`
     takes that many images spread evenly over the split. With an `accelerator` the images are shared
@@ -84,7 +84,7 @@ def measure_curve(
 
 @torch.no_grad()
 def measure_batch(model: TNet, out: TrainOutput, labels: Tensor) -> dict[tuple[int, ...], float]:
-    """Top-1 for every budget up to that of the step; no backbone runs."""
+    """Return top-1 for every budget up to that of the step; no backbone runs."""
     tree = Tree(tuple(cells.shape[1] for cells in out.selected))
     budgets = list(tree.budgets())
     features = out.features.float()

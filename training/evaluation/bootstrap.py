@@ -8,7 +8,7 @@ _MAX_COUNTS = 1 << 24  # of the matrix of counts made at a time
 
 
 def resample_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Means of resampled images: values (images, M) -> (resamples, M) float64.
+    """Return means of resampled images: values (images, M) -> (resamples, M) float64.
 
     A resample is a vector of how often each image was drawn, so its means are one matrix product.
     """
@@ -26,7 +26,7 @@ def resample_means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 
 
 def compute_interval(samples: np.ndarray, confidence: float) -> np.ndarray:
-    """Percentile interval of each column: (resamples, M) -> (M, 2); NaN resamples are left out."""
+    """Return the percentile interval of each column: (resamples, M) -> (M, 2); NaN resamples are left out."""
     tail = 50 * (1 - confidence)
     ends = [tail, 100 - tail]
     if not np.isnan(samples).any():
@@ -40,6 +40,6 @@ def compute_interval(samples: np.ndarray, confidence: float) -> np.ndarray:
 
 
 def compute_gap_share(learned: np.ndarray, centre: np.ndarray, oracle: np.ndarray) -> np.ndarray:
-    """(learned - centre) / (oracle - centre); NaN where the oracle is not better than the centre."""
+    """Return (learned - centre) / (oracle - centre); NaN where the oracle is not better than the centre."""
     gap = oracle - centre
     return np.where(gap > 0, (learned - centre) / np.where(gap > 0, gap, 1.0), np.nan)

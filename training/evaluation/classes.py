@@ -21,13 +21,13 @@ Match = Literal["name", "order"]
 
 
 def simplify_name(name: str) -> str:
-    """What two spellings of one class have in common."""
+    """Return what two spellings of one class have in common."""
     without_number = re.sub(r"^\d+[.\s_-]+(?=\D)", "", name.strip())
     return re.sub(r"[\s_-]+", " ", without_number).strip().casefold()
 
 
 def match_classes(found: Sequence[str], known: Sequence[str], count: int, match: Match = "name") -> list[int]:
-    """The checkpoint's class of each class of the data set.
+    """Return the checkpoint's class of each class of the data set.
 
     `known` are the checkpoint's names, empty if it has none; then, and with `match="order"`, classes
     are taken in the order of the data set, which must have as many as the checkpoint.
@@ -91,7 +91,7 @@ class RelabelledDataset:
 
 
 def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDataset:
-    """The data set with the labels of the model."""
+    """Return the data set with the labels of the model."""
     count = model.config.num_classes
     if dataset.class_names:
         labels = match_classes(dataset.class_names, model.class_names, count, match)
@@ -112,7 +112,7 @@ class KnownPart:
 
 
 def select_known(model: TNet, dataset: FileDataset) -> KnownPart:
-    """Images of classes that are the checkpoint's, by name; several spellings of one class count as that class.
+    """Return images of classes that are the checkpoint's, by name; several spellings of one class count as that class.
 
     A checkpoint that does not name its classes must have as many as the data.
     """
@@ -137,7 +137,7 @@ def select_known(model: TNet, dataset: FileDataset) -> KnownPart:
 
 
 def _find_class(name: str, model: TNet) -> int | None:
-    """The one class that a name means, written in full or by the first of its synonyms; None if there is none."""
+    """Return the one class that a name means, in full or by the first of its synonyms; None if there is none."""
     for known in (model.class_names, [synonyms.partition(",")[0] for synonyms in model.class_names]):
         try:
             return match_classes([name], known, len(known))[0]
@@ -147,13 +147,13 @@ def _find_class(name: str, model: TNet) -> int | None:
 
 
 def list_names(names: dict[str, int]) -> str:
-    """'wren', 'robin', …"""
+    """Return a few names as words: 'wren', 'robin', …"""
     few = ", ".join(f"'{name:.60}'" for name in list(names)[:_MAX_NAMED])
     return few + (", …" if len(names) > _MAX_NAMED else "")
 
 
 def describe_left_out(left_out: dict[str, int]) -> str:
-    """One sentence about classes that were left out; empty if none was."""
+    """Return one sentence about classes that were left out; empty if none was."""
     if not left_out:
         return ""
     images, several = sum(left_out.values()), len(left_out) > 1

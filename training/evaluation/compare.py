@@ -50,7 +50,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Difference:
-    """Top-1 of two contents of `evaluation.json` on the images they share, with a paired interval."""
+    """Compare top-1 of two contents of `evaluation.json` on the images they share, with a paired interval."""
     ours, theirs = pair_results(first.get("per_image", {}), budget, second.get("per_image", {}), other)
     if not len(ours):
         raise TNetError("The two evaluations have no image in common.")
@@ -60,7 +60,7 @@ def compare(
 
 
 def read_side(spec: str) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The content and the budget that a command-line word means."""
+    """Return the content and the budget that a command-line word means."""
     name, colon, tail = spec.rpartition(":")
     chosen = bool(colon) and all(part.isdecimal() for part in tail.split(","))
     path = Path(name if chosen else spec).expanduser()
@@ -108,7 +108,7 @@ def pack_results(results: Results, budgets: list[tuple[int, ...]]) -> dict[str, 
 
 
 def unpack_results(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The crc32s of the images and whether each was right with this budget."""
+    """Return the crc32s of the images and whether each was right with this budget."""
     try:
         crc = np.frombuffer(bytes.fromhex(packed["images"]), dtype=">u4").astype(np.uint32)
         at = packed["budgets"].index(list(budget))
@@ -123,7 +123,7 @@ def unpack_results(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.
 def pair_results(
     first: dict[str, Any], budget: tuple[int, ...], second: dict[str, Any], other: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Right or wrong of the images that two evaluations have in common, in the same order.
+    """Return right or wrong of the images that two evaluations have in common, in the same order.
 
     A crc32 that occurs twice in one of them says nothing about which image it is and is left out.
     """
@@ -172,14 +172,14 @@ class PaperReference:
 
 
 def find_paper_reference(model: tn.TNet, recipe: Recipe | None) -> PaperReference:
-    """By the model's provenance, else by the recipe it is measured on."""
+    """Return the paper's rows that the model's provenance names, else the recipe it is measured on."""
     told = card_of(model).provenance.get("paper")
     selector = told if isinstance(told, str) and told else recipe.paper if recipe is not None else ""
     return PaperReference(selector, compare_architecture(model.config, selector)) if selector else PaperReference()
 
 
 def compare_architecture(config: tn.TNetConfig, selector: str) -> str:
-    """'another backbone' or 'another architecture' than that of the paper's model; empty if it is the same."""
+    """Return 'another backbone' or 'another architecture' than that of the paper's model; empty if it is the same."""
     name = find_preset(selector)
     if name is None:
         return "another architecture"
@@ -191,7 +191,7 @@ def compare_architecture(config: tn.TNetConfig, selector: str) -> str:
 
 
 def find_preset(selector: str) -> str | None:
-    """The preset of the paper's model that a selector names."""
+    """Return the preset of the paper's model that a selector names."""
     if selector.startswith("ablation:") and "Saccader" not in selector:
         return "imagenet-bagnet77"
     birds = re.fullmatch(r"(cub|nabirds):(TNet|EfficientNet)-B(\d)", selector)

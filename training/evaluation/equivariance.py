@@ -49,7 +49,7 @@ _SHARES = {"followed": _FOLLOWED, "near": _NEAR, "stayed": _STAYED}
 
 
 def plan_move(name: str, lattice: Lattice, width: int, height: int) -> Placement:
-    """One of `MOVES` on an image of this size."""
+    """Return the placement of one of `MOVES` on an image of this size."""
     if name in _STEPS:
         (across, down), (x, y) = lattice.step, _STEPS[name]
         return place(Move(dx=x * across, dy=y * down), width, height)
@@ -57,7 +57,7 @@ def plan_move(name: str, lattice: Lattice, width: int, height: int) -> Placement
 
 
 def measure_moves(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.ndarray]:
-    """`before`: logits of the unchanged images' first grids (B, n * n). -> per move (B, 8) float32."""
+    """Return (B, 8) float32 per move; `before` are the logits of the unchanged images' first grids (B, n * n)."""
     pixels = _get_pixels(batch)
     old = before.float().cpu().numpy()
     lattices = [Lattice.of(model.config, image.shape[1], image.shape[0]) for image in pixels]
@@ -84,7 +84,7 @@ def _make_thumbnail_tree(config: TNetConfig) -> Tree:
 
 
 def _get_pixels(batch: Batch) -> list[np.ndarray]:
-    """(H, W, 3) each; in official sampling the S x S input, of which a cell's step is a whole number of pixels."""
+    """Return (H, W, 3) each; in official sampling the S x S input, where a cell's step is a whole number of pixels."""
     if isinstance(batch.images, Tensor):
         return list(batch.images.permute(0, 2, 3, 1).contiguous().numpy())
     return batch.images
@@ -97,7 +97,7 @@ def _restore_format(batch: Batch, images: list[np.ndarray]) -> Tensor | list[np.
 
 
 def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dict[str, Any]:
-    """The section of `evaluation.json`."""
+    """Return the section of `evaluation.json`."""
     tables = [_Table(results[f"follow/{name}"]) for name in MOVES]
     columns = np.concatenate([table.columns for table in tables], axis=1)
     means = columns.mean(0, dtype=np.float64)[None]

@@ -98,7 +98,7 @@ def evaluate(
 def _add_timing(
     model: TNet, dataset: ImageDataset, indices: np.ndarray, entries: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Completes the entries of the budgets and tells how."""
+    """Complete the entries of the budgets and return how they were timed."""
     images = [dataset[int(indices[at])].image for at in spread_indices(len(indices), MAX_TIMED_IMAGES)]
     told, about = time_budgets(model, images, [tuple(entry["budget"]) for entry in entries])
     for entry in entries:
@@ -125,7 +125,7 @@ def _describe_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:
 
 
 def _strip_folders(sentence: str) -> str:
-    """Without the folders of absolute paths."""
+    """Return the sentence without the folders of absolute paths."""
     return re.sub(r"(?<![\w.…])(?:/[^/'\"\n]+)+/(?=[^/\s])", "…/", sentence)[:300]
 
 
@@ -152,7 +152,7 @@ def collect(
     progress: Progress | None = None,
     accelerator: Accelerator | None = None,
 ) -> Collected:
-    """Every process gets everything. An error in one process ends all of them with its sentence."""
+    """Measure every image and return all results on every process; an error in one ends all with its sentence."""
     indices = spread_indices(len(dataset), options.limit)
     with evaluation_mode(model), share_indices(indices, accelerator) as mine:
 

@@ -32,7 +32,7 @@ Ranker = Callable[[Tensor, Tensor, list[int]], Tensor]
 
 
 def rank_as_learned(_paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
-    """The network's own ranking."""
+    """Return the network's own ranking."""
     return logits
 
 
@@ -49,7 +49,7 @@ class Looks:
     boxes: list[list[Box]]  # of each image, of the first level's looks: normalised x0, y0, x1, y1
 
     def rank(self, ranker: Ranker) -> Tensor:
-        """Place of each look in its grid: (B, N - 1)."""
+        """Return the place of each look in its grid: (B, N - 1)."""
         batch = len(self.images)
         placed = [self.features.new_zeros((batch, 0), dtype=torch.long)]
         paths = _make_first_path(batch)
@@ -61,12 +61,12 @@ class Looks:
 
 
 def _make_first_path(batch: int) -> Tensor:
-    """Of the thumbnail's grid, which has none above: (B, 1, 0)."""
+    """Return the path of the thumbnail's grid, which has none above: (B, 1, 0)."""
     return torch.zeros((batch, 1, 0), dtype=torch.long)
 
 
 def _extend_paths(paths: Tensor, cells: Tensor) -> Tensor:
-    """Of the next level's grids: paths (B, parents, depth), cells (B, parents, k) -> (B, parents * k, depth + 1)."""
+    """Return paths of the next level's grids (B, parents * k, depth + 1) from those above and cells (B, parents, k)."""
     taken = cells.cpu().unsqueeze(3)
     return torch.cat([paths.unsqueeze(2).expand(-1, -1, taken.shape[2], -1), taken], dim=3).flatten(1, 2)
 
@@ -107,7 +107,7 @@ def _look_official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker
 
 
 def compute_grid_boxes(config: TNetConfig) -> list[Box]:
-    """The cells of the first grid in official sampling, clipped to the image."""
+    """Return the cells of the first grid in official sampling, clipped to the image."""
     side, n = config.input_size, config.grid
     axis = official_axis(side, n, config.cell_fraction)
     spans = [(max(start, 0) / side, min(start + axis.cell, side) / side) for start in axis.starts]
@@ -116,7 +116,7 @@ def compute_grid_boxes(config: TNetConfig) -> list[Box]:
 
 
 def _look_native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree, ranker: Ranker) -> Looks:
-    """One traversal per image, put into the order of the tree."""
+    """Run one traversal per image and put its looks into the order of the tree."""
     parts = []
     for index, image in zip(batch.indices, images, strict=True):
 
@@ -140,7 +140,7 @@ def _look_native(model: TNet, batch: Batch, images: list[np.ndarray], tree: Tree
 
 
 def _sort_looks(trace: Trace, tree: Tree) -> dict[str, Any]:
-    """Looks of one trace: level by level, parents in order, cells in raster order."""
+    """Return looks of one trace: level by level, parents in order, cells in raster order."""
     looks = sorted(range(len(trace.locations)), key=lambda p: (trace.locations[p].level, trace.locations[p].path))
     rows = [0, *(position + 1 for position in looks)]
     grids = sorted(trace.distributions, key=lambda grid: (grid.level, grid.path))
@@ -163,12 +163,12 @@ _MAX_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in 
 
 
 def project_features(model: TNet, features: Tensor) -> Tensor:
-    """Class scores of each look alone, without bias: V' (B, N, D) -> (B, N, classes)."""
+    """Return class scores of each look alone, without bias: V' (B, N, D) -> (B, N, classes)."""
     return features @ model.classifier.linear.weight.to(features.dtype).T
 
 
 def weigh_subsets(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
-    """Weights of the looks in each set: V' (B, N, D), masks (B, S, N) bool -> (B, S, N), zero outside.
+    """Return weights of the looks in each set: V' (B, N, D), masks (B, S, N) bool -> (B, S, N), zero outside.
 
     The same numbers as `FeatureWeightingModule.for_subsets`, for a batch of images.
     """
@@ -183,7 +183,7 @@ def weigh_subsets(model: TNet, features: Tensor, masks: Tensor) -> Tensor:
 
 
 def classify_subsets(model: TNet, features: Tensor, projections: Tensor, masks: Tensor) -> Tensor:
-    """Joint logits of each set; no set may be empty: -> (B, S, classes)."""
+    """Return joint logits of each set; no set may be empty: -> (B, S, classes)."""
     batch, _, width = features.shape
     step = max(1, _MAX_ELEMENTS // (batch * max(width, projections.shape[2])))
     bias = model.classifier.linear.bias

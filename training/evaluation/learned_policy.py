@@ -19,13 +19,13 @@ _MAX_TYPICAL = 12  # names listed at each end
 
 
 def count_taken(cells: np.ndarray, count: int) -> np.ndarray:
-    """How often each cell is among the first 1 … K looks: rankings (images, K) -> (K, cells)."""
+    """Return how often each cell is among the first 1 … K looks: rankings (images, K) -> (K, cells)."""
     by_rank = [np.bincount(column, minlength=count) for column in cells.T]
     return np.cumsum(by_rank, axis=0) if by_rank else np.zeros((0, count), dtype=np.int64)
 
 
 def compute_centre_bias(taken: np.ndarray, n: int) -> float:
-    """1: always the middle of the grid; 0: as far from it as uniform looks; below 0: towards the border.
+    """Return 1 for always the middle of the grid, 0 for as far from it as uniform looks, less towards the border.
 
     One minus the mean distance of the taken cells from the centre over that of all cells.
     """
@@ -34,7 +34,7 @@ def compute_centre_bias(taken: np.ndarray, n: int) -> float:
 
 
 def compute_spread(taken: np.ndarray) -> float:
-    """Entropy of where looks fall, as a share of the largest possible: 0 one cell, 1 all alike."""
+    """Return the entropy of where looks fall, as a share of the largest possible: 0 one cell, 1 all alike."""
     share = taken[taken > 0] / taken.sum()
     return float(-(share * np.log(share)).sum() / np.log(len(taken)))
 
@@ -85,7 +85,7 @@ def report_heat_map(results: Results, plan: Plan, n: int, class_names: tuple[str
 
 
 def find_typical_images(results: Results) -> dict[str, Any]:
-    """The images whose location probabilities are nearest to and farthest from the mean of all."""
+    """Return the images whose location probabilities are nearest to and farthest from the mean of all."""
     probability = results["probability"].astype(np.float64)
     centred = probability - probability.mean(1, keepdims=True)
     mean = centred.mean(0)
@@ -115,7 +115,7 @@ RULES = {
 
 
 def count_prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) -> np.ndarray:
-    """Multiplications after the first 0 … steps - 1 looks of a traversal, as `Trace.cost` counts them."""
+    """Return multiplications after the first 0 … steps - 1 looks of a traversal, as `Trace.cost` counts them."""
     inner, width = 0, 1
     for k in budget[:-1]:  # looks that open a grid of their own
         width *= k
@@ -124,7 +124,7 @@ def count_prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) 
 
 
 def find_stops(certainty: np.ndarray, threshold: float) -> np.ndarray:
-    """Looks taken by each image: certainty (images, T) after 0 … T - 1 looks -> (images,)."""
+    """Return looks taken by each image: certainty (images, T) after 0 … T - 1 looks -> (images,)."""
     above = certainty > threshold
     return np.where(above.any(1), above.argmax(1), certainty.shape[1] - 1)
 

@@ -110,7 +110,7 @@ class Measurer:
         return found
 
     def _score_without_context(self, looks: Looks, masks: Tensor, batch: Batch) -> Results:
-        """At budgets with no look at all there is nothing to decide by: counted as wrong, reported as null."""
+        """Score looks without the thumbnail; budgets without a look count as wrong and are reported as null."""
         some = masks[:, :, 1:].any(2)[0]
         alone = masks.clone()
         alone[:, some, 0] = False
@@ -152,7 +152,7 @@ class Measurer:
         }
 
     def _measure_areas(self, looks: Looks, masks: Tensor, batch: Batch) -> np.ndarray:
-        """Precision, recall and coverage for each number of looks at the second level: (B, K, 3)."""
+        """Return precision, recall and coverage for each number of looks at the second level: (B, K, 3)."""
         rows = find_second_level(self.plan)
         chosen = masks[:, rows][:, :, 1 : 1 + looks.tree.widths[0]].cpu().numpy()  # (B, K, width)
         areas = np.zeros((batch.size, len(rows), 3), dtype=np.float32)
@@ -163,18 +163,18 @@ class Measurer:
 
 
 def find_second_level(plan: Plan) -> list[int]:
-    """Where among the budgets to find 1, 2, … looks at the second level (with all looks below)."""
+    """Return where among the budgets to find 1, 2, … looks at the second level (with all looks below)."""
     most = plan.budgets[-1]
     return [plan.budgets.index((k, *most[1:])) for k in range(1, most[0] + 1)]
 
 
 def choose_stopping_budget(plan: Plan) -> tuple[int, ...]:
-    """Two levels: all looks; more levels: those of training, since there the order depends on the budget."""
+    """Return all looks of two levels; of more levels those of training, as there the order depends on the budget."""
     return plan.budgets[-1] if len(plan.trained) == 1 else plan.trained
 
 
 def measure_attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:
-    """Precision, recall and coverage of a set of looks; NaN where undefined. Boxes (n, 4), normalised."""
+    """Return precision, recall and coverage of a set of looks; NaN where undefined. Boxes (n, 4), normalised."""
     attended = [box for box in looks if box[2] > box[0] and box[3] > box[1]]
     inside = [_clip_box(box) for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4).tolist()]
     objects = [box for box in inside if box[2] > box[0] and box[3] > box[1]]

@@ -28,14 +28,14 @@ def to_compact_text(value: Any) -> str:
 
 
 def to_text(content: dict[str, Any]) -> str:
-    """One line per field: small, and still legible in a diff."""
+    """Return JSON with one line per field: small, and still legible in a diff."""
     return (
         "{\n" + ",\n".join(f"{json.dumps(key)}: {to_compact_text(value)}" for key, value in content.items()) + "\n}\n"
     )
 
 
 def write_evaluation(content: dict[str, Any], path: Path) -> None:
-    """In one step: the file is the old one or the new one, never half of it."""
+    """Write the file in one step: it is the old one or the new one, never half of it."""
     data = to_text(content).encode("utf-8")
     if len(data) > MAX_BYTES[EVALUATION_FILE]:
         raise TNetError(f"The result has {len(data)} bytes, more than an evaluation may have; use a smaller budget.")
@@ -43,7 +43,7 @@ def write_evaluation(content: dict[str, Any], path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Before an hour of work, not after it."""
+    """Refuse a place that cannot be written, before an hour of work and not after it."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise TNetError(f"The result cannot be written to '{path}'; name a file in a folder you may write to (--out).")
 
@@ -94,7 +94,7 @@ def describe_run(device: torch.device, processes: int = 1, command: Sequence[str
 
 
 def strip_folders(word: str) -> str:
-    """An absolute path by its last part alone: where somebody keeps data is nobody's business."""
+    """Return an absolute path by its last part alone: where somebody keeps data is nobody's business."""
     option, equals, value = word.partition("=")
     if equals and option.startswith("--"):
         return f"{option}={strip_folders(value)}"
@@ -122,7 +122,7 @@ def _name_processor() -> str:
 
 
 def choose_result_path(spec: str, out: str | None) -> Path:
-    """Beside the checkpoint, or where `out` says (a file, or a folder that is there).
+    """Return a path beside the checkpoint, or where `out` says (a file, or a folder that is there).
 
     A registry or Hub checkpoint is guarded by hashes and not ours to change: its evaluation goes to
     the current folder.
@@ -137,7 +137,7 @@ def choose_result_path(spec: str, out: str | None) -> Path:
 
 
 def find_source_commit() -> str | None:
-    """The commit of the code that runs, marked when files were changed since."""
+    """Return the commit of the code that runs, marked when files were changed since."""
     root = Path(__file__).parents[2]
     try:
         found = [

@@ -70,7 +70,7 @@ class Plan:
 
 
 def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Plan:
-    """`fast`: a device that likes large batches."""
+    """Return how a model is measured; `fast` says that the device likes large batches."""
     limits = _choose_limits(config, options.budget)
     everything = Tree((config.cells,) * len(limits))
     fits = everything.nodes <= _MAX_WHOLE_TREE
@@ -103,7 +103,7 @@ def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Pl
 
 
 def _choose_limits(config: TNetConfig, budget: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """The largest budget measured. One number means as many in every grid, up to its cells."""
+    """Return the largest budget measured. One number means as many in every grid, up to its cells."""
     if config.is_baseline:
         return ()
     below = config.levels - 1
@@ -137,11 +137,11 @@ class Tree:
         return 1 + sum(self.counts[:-1]) if self.widths else 0
 
     def budgets(self) -> Iterator[tuple[int, ...]]:
-        """Every budget up to the widths, smallest first."""
+        """Return every budget up to the widths, smallest first."""
         yield from itertools.product(*(range(k + 1) for k in self.widths))
 
     def make_masks(self, ranks: Tensor, budgets: list[tuple[int, ...]]) -> Tensor:
-        """Which looks each budget takes, the thumbnail among them: ranks (B, N - 1) -> (B, S, N) bool."""
+        """Return which looks each budget takes, the thumbnail among them: ranks (B, N - 1) -> (B, S, N) bool."""
         batch, count = ranks.shape[0], len(budgets)
         limits = torch.tensor(budgets, dtype=ranks.dtype, device=ranks.device)  # (S, levels below the first)
         levels = [torch.ones((batch, count, 1), dtype=torch.bool, device=ranks.device)]
@@ -152,11 +152,11 @@ class Tree:
         return torch.cat(levels, dim=2)
 
     def _levels(self, values: Tensor) -> tuple[Tensor, ...]:
-        """One tensor per level below the first, of values (B, N - 1)."""
+        """Return one tensor per level below the first, of values (B, N - 1)."""
         return tuple(values.split(self.counts, dim=1)) if self.widths else ()
 
     def order(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
-        """When each look is taken in a traversal with this budget: (B, N - 1) -> (B, N - 1) from 0.
+        """Return when each look is taken in a traversal with this budget: (B, N - 1) -> (B, N - 1) from 0.
 
         The order of `tnet_core.inference.traversal`: level by level, parents in their own order. Looks that
         the budget leaves out come last of all (at N).
@@ -174,12 +174,12 @@ class Tree:
 
 
 def rank_cells(scores: Tensor) -> Tensor:
-    """Place of each cell in its grid by descending score, ties to the lower index: (G, k) -> (G, k)."""
+    """Return the place of each cell in its grid by descending score, ties to the lower index: (G, k) -> (G, k)."""
     return scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
 
 
 def rank_learned(tree: Tree, out: TrainOutput) -> Tensor:
-    """The network's own order of the looks it took: (B, N - 1)."""
+    """Return the network's own order of the looks it took: (B, N - 1)."""
     batch = out.features.shape[0]
     levels = [
         rank_cells(logits.gather(1, cells)).reshape(batch, count)

@@ -26,7 +26,7 @@ from training.evaluation.stream import Batch
 
 
 def compute_centre_scores(n: int) -> np.ndarray:
-    """From the middle outwards, as `tnet_core.inference.policies.centre`: (n * n,)."""
+    """Return scores from the middle outwards, as `tnet_core.inference.policies.centre` has them: (n * n,)."""
     line = np.arange(n) - (n - 1) / 2
     return -(line[:, None] ** 2 + line[None, :] ** 2).ravel()
 
@@ -36,7 +36,7 @@ def make_centre_ranker(n: int) -> Ranker:
 
 
 def make_fixed_ranker(scores: list[np.ndarray]) -> Ranker:
-    """The same ranking for every image, one per depth (the last one also below)."""
+    """Return a policy with the same ranking for every image, one per depth (the last one also below)."""
 
     def rank(paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
         chosen = scores[min(paths.shape[2], len(scores) - 1)]
@@ -46,8 +46,9 @@ def make_fixed_ranker(scores: list[np.ndarray]) -> Ranker:
 
 
 def make_random_ranker(seed: int, draw: int) -> Ranker:
-    """A seeded shuffle per image and grid; it depends on the image's place in the data set and on the
-    grid's path in the image, so batches, processes and the other looks that are taken do not change it."""
+    """Return a seeded shuffle per image and grid. It depends on the image's place in the data set and on the grid's
+    path in the image, so batches, processes and the other looks that are taken do not change it.
+    """
 
     def rank(paths: Tensor, logits: Tensor, images: list[int]) -> Tensor:
         scores = np.empty(logits.shape)
@@ -68,7 +69,8 @@ MEAN_ABOUT = (
 
 
 def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
-    """Per depth: summed probability of each cell and, last, the number of grids: (depths, n * n + 1).
+    """Return return, per depth, the summed probability of each cell and, last, the number of grids: (depths, n * n +
+    1).
 
     The last level is never looked at: only what its grids were scored with is needed.
     """
@@ -86,7 +88,7 @@ def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
 
 
 def average_probabilities(total: np.ndarray) -> list[np.ndarray]:
-    """Per depth (n * n,); uniform where no grid was seen."""
+    """Return the mean probability of each cell (n * n,) per depth; uniform where no grid was seen."""
     return [row[:-1] / row[-1] if row[-1] else np.full(len(row) - 1, 1 / (len(row) - 1)) for row in total]
 
 
@@ -106,7 +108,7 @@ class Oracle:
         self._cells = looks.tree.widths[0]
 
     def make_masks(self, budgets: list[tuple[int, ...]]) -> Tensor:
-        """The chosen looks of each budget, the thumbnail among them: (B, S, N) bool."""
+        """Return the chosen looks of each budget, the thumbnail among them: (B, S, N) bool."""
         most = max(budget[0] for budget in budgets)
         inner = [budget[1] if len(budget) > 1 else 0 for budget in budgets]
         orders = self._order_inner_looks(max(inner))
@@ -114,7 +116,7 @@ class Oracle:
         return torch.stack([nested[k][:, budget[0]] for k, budget in zip(inner, budgets, strict=True)], dim=1)
 
     def _value_sets(self, masks: Tensor) -> Tensor:
-        """(B, S, N) -> (B, S) float64."""
+        """Return the worth of each set: (B, S, N) -> (B, S) float64."""
         logits = classify_subsets(self._model, self._looks.features, self._looks.projections, masks).double()
         labels = self._labels.view(-1, 1, 1).expand(-1, masks.shape[1], 1)
         likelihood = logits.log_softmax(2).gather(2, labels).squeeze(2)
@@ -127,7 +129,7 @@ class Oracle:
         return mask
 
     def _mask_branches(self, orders: Tensor | None, k: int) -> Tensor:
-        """What taking a cell means: the cell and its first k inner looks: (B, cells, N) bool."""
+        """Return what taking a cell means: the cell and its first k inner looks: (B, cells, N) bool."""
         taken = torch.zeros((self._batch, self._cells, self._nodes), dtype=torch.bool, device=self._labels.device)
         cells = torch.arange(self._cells, device=taken.device)
         taken[:, cells, 1 + cells] = True
@@ -148,7 +150,7 @@ class Oracle:
         return torch.stack(sets, dim=1)
 
     def _order_inner_looks(self, most: int) -> Tensor | None:
-        """The first `most` looks inside each cell, best first, as node numbers: (B, cells, most)."""
+        """Return the first `most` looks inside each cell, best first, as node numbers: (B, cells, most)."""
         if len(self._looks.tree.widths) == 1 or most == 0:
             return None
         width, device = self._looks.tree.widths[1], self._labels.device

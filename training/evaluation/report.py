@@ -1,4 +1,4 @@
-"""From numbers per image to the content of `evaluation.json`.
+"""The content of `evaluation.json`, made of numbers per image.
 
 Schema 1 of `tnet_core.checkpoints.evaluation` (`dataset`, `budgets`) and, beside it:
 
@@ -60,20 +60,20 @@ class Accuracies:
         return slice(place * self._budgets, (place + 1) * self._budgets)
 
     def value(self, kind: str, name: str) -> np.ndarray:
-        """(S,) one per budget."""
+        """Return the mean at each budget: (S,)."""
         return self._means[self._at(kind, name)]
 
     def samples(self, kind: str, name: str) -> np.ndarray:
-        """(resamples, S)."""
+        """Return the resampled means at each budget: (resamples, S)."""
         return self._resampled[:, self._at(kind, name)]
 
     def interval(self, kind: str, name: str) -> np.ndarray:
-        """(S, 2)."""
+        """Return the interval at each budget: (S, 2)."""
         return compute_interval(self.samples(kind, name), self.confidence)
 
 
 def report_accuracies(results: Results, config: TNetConfig, plan: Plan, options: Options) -> dict[str, Any]:
-    """Everything about accuracies; the fields of `heatmap` and others are added by the caller."""
+    """Return all fields about accuracies; those of `learned_policy` and others are added by the caller."""
     found = Accuracies(results, options)
     content: dict[str, Any] = {"budgets": _report_budgets(found, results, config, plan), "policies": {}}
     valid = np.array([not budget or budget[0] > 0 for budget in plan.budgets])
@@ -128,7 +128,7 @@ def _report_budgets(found: Accuracies, results: Results, config: TNetConfig, pla
 
 
 def compare_policies(found: Accuracies, first: str, second: str) -> dict[str, Any]:
-    """Difference of top-1 at each budget, in fractions, with its paired interval."""
+    """Return the difference of top-1 at each budget, in fractions, with its paired interval."""
     difference = found.value("top1", first) - found.value("top1", second)
     samples = found.samples("top1", first) - found.samples("top1", second)
     return {
@@ -167,14 +167,14 @@ def _report_attention(results: Results, names: list[str]) -> dict[str, Any]:
 
 
 def compute_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Expected calibration error with 15 bins of equal width."""
+    """Return the expected calibration error with 15 bins of equal width."""
     bins = np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1)
     gaps = np.bincount(bins, weights=confidence.astype(np.float64) - right, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(confidence))
 
 
 def round_values(values: np.ndarray, shown: np.ndarray | None = None) -> list[Any]:
-    """JSON numbers; null for NaN and where `shown` is false."""
+    """Return JSON numbers, null for NaN and where `shown` is false."""
     hidden = np.isnan(values) if shown is None else np.isnan(values) | ~shown.reshape(-1, *[1] * (values.ndim - 1))
     as_objects = np.round(np.asarray(values, dtype=np.float64), 6).astype(object)
     as_objects[hidden] = None

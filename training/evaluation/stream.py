@@ -88,7 +88,7 @@ def load_batches(
     *,
     skip_unreadable: bool = False,
 ) -> Iterator[Batch]:
-    """All given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
+    """Yield all given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
     needed = min(workers, -(-len(indices) // batch_size))
     loader = make_loader(EvaluationView(dataset, indices, config), needed, collate, batch_size=batch_size)
     for batch in loader:
@@ -98,7 +98,7 @@ def load_batches(
 
 
 def spread_indices(count: int, limit: int | None) -> list[int]:
-    """All indices, or `limit` of them evenly spread, so that a split sorted by class keeps its classes."""
+    """Return all indices, or `limit` of them evenly spread, so that a split sorted by class keeps its classes."""
     if limit is None or limit >= count:
         return list(range(count))
     return [index * count // limit for index in range(limit)]
@@ -108,13 +108,14 @@ T = TypeVar("T")
 
 
 def share_indices(indices: list[int], accelerator: Accelerator | None) -> AbstractContextManager[Any]:
-    """This process's part of the indices, as a context."""
+    """Return this process's part of the indices, as a context."""
     return nullcontext(indices) if accelerator is None else accelerator.split_between_processes(indices)
 
 
 def gather_results(work: Callable[[], T], accelerator: Accelerator | None) -> list[T]:
-    """What each process computed, on every process. A process that fails still reports, so that the
-    others do not wait for it: all of them end with its sentence."""
+    """Return what each process computed, on every process. A process that fails still reports, so that the others do
+    not wait for it: all of them end with its sentence.
+    """
     if accelerator is None or accelerator.num_processes == 1:
         return [work()]
     from accelerate.utils import gather_object
@@ -134,8 +135,9 @@ def gather_results(work: Callable[[], T], accelerator: Accelerator | None) -> li
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Evaluation and inference mode. Afterwards each module is back in its own mode: frozen batch
-    norms stay in evaluation mode while the rest trains, so one flag for all would not do."""
+    """Keep a model in evaluation and inference mode. Afterwards each module is back in its own mode: frozen batch norms
+    stay in evaluation mode while the rest trains, so one flag for all would not do.
+    """
     before = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

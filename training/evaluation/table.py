@@ -75,7 +75,7 @@ def _is_measured(content: dict[str, Any], name: str) -> bool:
 
 
 def _select_budgets(content: dict[str, Any]) -> list[int]:
-    """All budgets, or the telling ones where there are too many."""
+    """Return all budgets, or the telling ones where there are too many."""
     budgets = [tuple(result["budget"]) for result in content["budgets"]]
     if len(budgets) <= _MAX_ROWS:
         return list(range(len(budgets)))

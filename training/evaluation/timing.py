@@ -38,7 +38,7 @@ Timings = dict[tuple[int, ...], dict[str, float]]
 def time_budgets(
     model: TNet, images: Sequence[np.ndarray], budgets: Sequence[tuple[int, ...]], limit: float = MAX_SECONDS
 ) -> tuple[Timings, dict[str, Any]]:
-    """What each budget's entry gets, and about how it was measured. `images` are (H, W, 3) uint8."""
+    """Return what each budget's entry gets, and how it was measured. `images` are (H, W, 3) uint8."""
     sources = [ImageSource.open(image) for image in images]
     seconds: dict[tuple[int, ...], list[float]] = {}
     memory: dict[tuple[int, ...], int] = {}
@@ -81,7 +81,7 @@ def time_budgets(
 def select_affordable(
     config: TNetConfig, budgets: Sequence[tuple[int, ...]], seconds_per_flop: float, limit: float
 ) -> list[tuple[int, ...]]:
-    """All budgets if one round over them stays within the limit, else some of them, evenly spread, always the first."""
+    """Return all budgets if a round over them stays within the limit, else some, evenly spread, always the first."""
     expected = np.array([flops(config, budget) for budget in budgets], dtype=np.float64) * seconds_per_flop
     for step in range(1, len(budgets)):
         if expected[::step].sum() <= limit:

@@ -59,16 +59,16 @@ class FeatureBank:
         return BankRows(features if self._shift is None else features + self._shift.to(device), *others)
 
     def with_shift(self, shift: Tensor) -> FeatureBank:
-        """The same bank, made before an additive positional module learned `shift` (1 + n * n, D)."""
+        """Return the same bank, made before an additive positional module learned `shift` (1 + n * n, D)."""
         return FeatureBank(self._arrays, shift)
 
     def with_labels(self, labels: np.ndarray) -> FeatureBank:
-        """The same looks with other targets."""
+        """Return the same looks with other targets."""
         return FeatureBank({**self._arrays, "labels": labels}, self._shift)
 
 
 def pick_classes(labels: Tensor) -> Tensor:
-    """The class of each image, the most probable one where labels are probabilities: (B,)."""
+    """Return the class of each image, the most probable one where labels are probabilities: (B,)."""
     return labels if labels.ndim == 1 else labels.argmax(1)
 
 
@@ -89,7 +89,7 @@ def make_bank(
     identity: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> FeatureBank:
-    """A bank of `count` images from batches of images (B, 3, S, S) and labels (B,) or (B, classes).
+    """Make a bank of `count` images from batches of images (B, 3, S, S) and labels (B,) or (B, classes).
 
     With a folder it is kept there and, when it was made before from the same weights and the same
     data (`identity` describes them), opened instead. The location module may differ: nothing in the
@@ -114,7 +114,7 @@ def make_bank(
 
 
 def digest_weights(model: TNet) -> str:
-    """sha256 of the configuration and of all weights but those of the policy."""
+    """Return sha256 of the configuration and of all weights but those of the policy."""
     found = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         if not name.startswith(("location.", "reward_baseline")):

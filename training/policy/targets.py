@@ -27,14 +27,14 @@ Target = Callable[[Tensor, Tensor, Tensor], Tensor]  # scores, values, open cell
 
 
 def score_cells(model: TNet, looked: BankRows, options: BankSection, *, training: bool = False) -> Tensor:
-    """Sharpened scores of all cells (B, n * n); their ranking is the model's own."""
+    """Return sharpened scores of all cells (B, n * n); their ranking is the model's own."""
     assert model.location is not None
     maps = torch.dropout(looked.maps, options.dropout, training)
     return options.sharpness * normalise_logits(model.location(maps, looked.vectors))
 
 
 def expected_regret(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
-    """Value of the best cell minus the mean value under the policy, sum_c p(c) value(c).
+    """Return the value of the best cell minus the mean value under the policy, sum_c p(c) value(c).
 
     With the likelihood as value its gradient is that of the expected log-likelihood of the label.
     """
@@ -44,7 +44,7 @@ def expected_regret(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
 
 
 def make_listwise(temperature: float) -> Target:
-    """Cross-entropy between a softmax over the values and the policy: ranks all cells, not only the best."""
+    """Return the cross-entropy between a softmax over the values and the policy: ranks all cells, not only the best."""
 
     def loss(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
         wanted = (values / temperature).masked_fill(~unseen, float("-inf")).softmax(1)
@@ -55,7 +55,7 @@ def make_listwise(temperature: float) -> Target:
 
 
 def make_reinforce(decay: float = 0.9) -> Target:
-    """The paper's estimator where the value of a look is known: one drawn look per image and a moving baseline.
+    """Return the paper's estimator for known values of looks: one drawn look per image and a moving baseline.
 
     Its expectation is the gradient of `expected_regret`; it is here to be compared with. The reward is
     the value itself and not whether the prediction is right.
@@ -79,7 +79,7 @@ def make_target(kind: Literal["likelihood", "ranking"], options: BankSection) ->
 
 
 def even_out(values: Tensor, floor: float) -> Tensor:
-    """Values of each image (B, n * n) about their mean, in units of their spread."""
+    """Return values of each image (B, n * n) about their mean, in units of their spread."""
     if not floor:
         return values
     centred = values - values.mean(1, keepdim=True)
@@ -89,7 +89,7 @@ def even_out(values: Tensor, floor: float) -> Tensor:
 def compute_looks_loss(
     model: TNet, scores: Tensor, looked: BankRows, first: Tensor, target: Target, options: BankSection
 ) -> Tensor:
-    """Mean of the target over looks taken one after the other, as the policy itself would take them.
+    """Return the mean of the target over looks taken one after the other, as the policy itself would take them.
 
     `first` (B, n * n) are the values of a first look. Each further look is valued given those that the
     policy has taken by then, so what a second look repeats is worth little.
@@ -110,7 +110,7 @@ def compute_looks_loss(
 def value_cells(
     model: TNet, features: Tensor, labels: Tensor, taken: Tensor | None = None, measure: Measure = "likelihood"
 ) -> Tensor:
-    """Worth of each cell as the next look: (B, 1 + n * n, D), looks already taken (B, t) -> (B, n * n).
+    """Return the worth of each cell as the next look: (B, 1 + n * n, D), looks already taken (B, t) -> (B, n * n).
 
     Likelihood: log p(label | thumbnail, taken looks, cell). Odds: log p / (1 - p), which does not
     level off where the model is sure, as it is of the images it was trained on. A cell taken
@@ -128,7 +128,7 @@ def value_cells(
 
 
 def compute_worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood") -> Tensor:
-    """How well logits (B, S, classes) speak for the label, see `value_cells`: (B, S)."""
+    """Return how well logits (B, S, classes) speak for the label, see `value_cells`: (B, S)."""
     batch, sets, _ = logits.shape
     every = labels.repeat_interleave(sets, dim=0)
     if measure == "likelihood":
@@ -142,7 +142,7 @@ def compute_worth(logits: Tensor, labels: Tensor, measure: Measure = "likelihood
 
 @torch.no_grad()
 def value_bank(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
-    """The value of every cell as a first look: (rows, n * n)."""
+    """Return the value of every cell as a first look: (rows, n * n)."""
     chunks = _read_chunks(bank, model)
     return torch.cat([value_cells(model, x.features, x.labels, measure=options.measure).cpu() for x in chunks])
 
@@ -154,7 +154,7 @@ def score_bank(model: TNet, bank: FeatureBank, options: BankSection) -> Tensor:
 
 @torch.no_grad()
 def measure_accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: int) -> list[float]:
-    """Top-1 with 0…`looks` looks at the cells of highest score (rows, n * n)."""
+    """Return top-1 with 0…`looks` looks at the cells of highest score (rows, n * n)."""
     tree = Tree((scores.shape[1],))
     budgets: list[tuple[int, ...]] = [(k,) for k in range(min(looks, scores.shape[1]) + 1)]
     right = torch.zeros(len(budgets), dtype=torch.long)
@@ -169,7 +169,7 @@ def measure_accuracies(model: TNet, bank: FeatureBank, scores: Tensor, looks: in
 
 @torch.no_grad()
 def measure_hindsight(model: TNet, bank: FeatureBank) -> float:
-    """Top-1 with one look at the best cell: the share of images that some cell gets right."""
+    """Return top-1 with one look at the best cell: the share of images that some cell gets right."""
     right = 0
     for looked in _read_chunks(bank, model):
         nodes = looked.features.shape[1]

@@ -87,7 +87,7 @@ def train_policy(
 def make_split_bank(
     model: TNet, recipe: Recipe, dataset: ImageDataset, folder: Path | None, views: int, *, quiet: bool
 ) -> FeatureBank:
-    """The bank of a split; rows of all images as they are come first, then those of each augmented view."""
+    """Return the bank of a split; rows of all images as they are come first, then those of each augmented view."""
     pixels = dataclasses.replace(recipe.data, root="", cache=None, workers=0)  # what they are, not where
     identity: dict[str, Any] = {
         "name": dataset.name,
@@ -177,14 +177,14 @@ class PolicyTraining:
         return last
 
     def _choose_rows(self, step: int) -> Tensor:
-        """The rows of a step: every epoch has its own order."""
+        """Return the rows of a step: every epoch has its own order."""
         epoch, position = divmod(step, self.per_epoch)
         order = np.random.default_rng([self.recipe.seed, epoch]).permutation(len(self.train))
         size = self.recipe.batch_size
         return torch.from_numpy(order[position * size : (position + 1) * size])
 
     def measure_fixed_policies(self) -> dict[str, list[float]]:
-        """Validation accuracy of what does not learn: the centre, and the best cell chosen with hindsight."""
+        """Return the validation accuracy of what does not learn: the centre, and the best cell with hindsight."""
         n, count = self.model.config.grid, len(self.validation)
         centre = torch.from_numpy(compute_centre_scores(n)).expand(count, n * n)
         return {

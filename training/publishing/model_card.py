@@ -41,7 +41,7 @@ class Details:
 
     @classmethod
     def from_card(cls, card: CheckpointCard, title: str, **given: str | None) -> Details:
-        """From options first, then from the checkpoint's provenance."""
+        """Take each detail from the options, else from the checkpoint's provenance."""
 
         def chosen(key: str) -> str:
             value = given.get(key) or told(card, key)
@@ -53,7 +53,7 @@ class Details:
 
 
 def make_model_card(card: CheckpointCard, details: Details, repo: str | None, notes: str = "") -> str:
-    """The whole README.md; without a repository, that of a folder, which has no picture beside it.
+    """Return the whole README.md; without a repository, that of a folder, which has no picture beside it.
 
     `notes` are further sections, before the numbers.
     """
@@ -107,7 +107,7 @@ def _make_index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str,
 
 
 def _name_measure(evaluation: Evaluation) -> str:
-    """Accuracy, or agreement with the full-image prediction where that was the label (`training.agreement`)."""
+    """Return 'accuracy', or 'agreement' where the full-image prediction was the label (`training.agreement`)."""
     return "agreement" if "agreement" in evaluation.raw else "accuracy"
 
 
@@ -117,7 +117,7 @@ def _count_locations(result: BudgetResult) -> str:
 
 
 def _make_identifier(name: str) -> str:
-    """A data set's id as it is, or one made from its name."""
+    """Return A data set's id as it is, or one made from its name."""
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name, re.ASCII):
         return name
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "dataset"

@@ -34,12 +34,12 @@ T = TypeVar("T")
 
 
 def list_recipes() -> list[str]:
-    """The recipes that come with the package; each name also works as a path."""
+    """Return the names of the recipes that come with the package; each also works as a path."""
     return sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 
 def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
-    """The checked recipe of a file or of a name of `list_recipes`, changed by 'key=value' texts."""
+    """Return the checked recipe of a file or of a name of `list_recipes`, changed by 'key=value' texts."""
     file = _find_recipe(path)
     try:
         values = _read_file(file)
@@ -51,20 +51,20 @@ def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
-    """The checked recipe of nested plain values; a recipe without a name of its own takes `name`."""
+    """Return the checked recipe of nested plain values; a recipe without a name of its own takes `name`."""
     recipe = _read_section(Recipe, {"name": name, **values}, "")
     check_recipe(recipe)
     return recipe
 
 
 def to_mapping(recipe: Recipe) -> dict[str, Any]:
-    """Plain YAML values, all of them written out; `from_mapping` reads them back to an equal recipe."""
+    """Return plain YAML values, all of them written out; `from_mapping` reads them back to an equal recipe."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(recipe)))  # tuples become lists
     return plain
 
 
 def to_text(recipe: Recipe) -> str:
-    """The same as the text of a recipe file."""
+    """Return the same as the text of a recipe file."""
     return dump(to_mapping(recipe))
 
 
@@ -79,7 +79,7 @@ def _find_recipe(path: Path | str) -> Path:
 
 
 def _read_file(file: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The file's values on top of those of the recipe it may be based on; `above` are the files based on it."""
+    """Return the file's values on top of those of the recipe it may be based on; `above` are the files based on it."""
     values = parse(read_bounded(file, _MAX_BYTES))
     if not isinstance(values, dict):
         raise TNetError("it must be a mapping of keys to values.")
@@ -128,7 +128,7 @@ def _override(values: dict[str, Any], text: str) -> None:
 
 
 def _read_section(cls: type[T], values: Any, prefix: str) -> T:
-    """A dataclass from a mapping; sections inside it are dataclasses again."""
+    """Return a dataclass from a mapping; sections inside it are dataclasses again."""
     if not isinstance(values, Mapping):
         raise TNetError(f"'{prefix.rstrip('.')}' is {values!r:.60}, but must be a section with keys of its own.")
     hints = typing.get_type_hints(cls)
@@ -147,7 +147,7 @@ def _read_section(cls: type[T], values: Any, prefix: str) -> T:
 
 
 def _read_config(values: dict[str, Any]) -> dict[str, Any]:
-    """Fields of the architecture, as far as they are given."""
+    """Return fields of the architecture, as far as they are given."""
     hints = typing.get_type_hints(TNetConfig)
     del hints["name"]  # for display: the preset's
     for key in values:
@@ -157,7 +157,7 @@ def _read_config(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert(value: Any, hint: Any, key: str) -> Any:
-    """A value of the declared type: lists serve as tuples, quoted numbers as numbers."""
+    """Return A value of the declared type: lists serve as tuples, quoted numbers as numbers."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if isinstance(value, list) and any(typing.get_origin(option) is tuple for option in options):
         value = tuple(value)
@@ -181,7 +181,7 @@ def _list_keys(cls: type = Recipe, prefix: str = "") -> list[str]:
 
 
 def _suggest(given: str, known: Sequence[str]) -> str:
-    """' (did you mean …?)': the nearest known key, or the section in which a key of that name lies."""
+    """Return ' (did you mean …?)' with the nearest known key, or the section in which a key of that name lies."""
 
     def candidates() -> Iterator[str]:
         leaf = given.rpartition(".")[2]
@@ -233,7 +233,7 @@ for _tag, _pattern, _first in _RULES:
 
 
 def parse(text: str | bytes) -> Any:
-    """Plain values of a YAML text."""
+    """Return plain values of a YAML text."""
     try:
         return yaml.load(text.decode("utf-8") if isinstance(text, bytes) else text, Loader=_Loader)
     except UnicodeDecodeError:
@@ -246,5 +246,5 @@ def parse(text: str | bytes) -> Any:
 
 
 def dump(value: Any) -> str:
-    """A text that `parse` reads back to an equal value."""
+    """Return A text that `parse` reads back to an equal value."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

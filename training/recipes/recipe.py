@@ -192,7 +192,7 @@ class Recipe:
 
 
 def _name_keys_in_full(message: str) -> str:
-    """A message about a TNetConfig, with its fields named as keys of a recipe."""
+    """Return A message about a TNetConfig, with its fields named as keys of a recipe."""
     names = "|".join(f.name for f in fields(TNetConfig))
     text, count = re.subn(rf"(?:Configuration field )?'({names})'", r"'model.config.\1'", message)
     return text if count else f"'model.config': {message}"

@@ -106,7 +106,8 @@ def test_workers_start_after_opencv_has_used_threads(tmp_path: Path) -> None:
         "import cv2, numpy as np; cv2.setNumThreads(2)\n"
         "cv2.GaussianBlur(np.zeros((2000, 2000, 3), np.uint8), (31, 31), 5)\n"
         "from tests.support.training import Colours; from tests.training.data.test_loading import recipe\n"
-        "from training.recipes.recipe import DataSection; from training.data.loading import make_training_loader, unpack\n"
+        "from training.recipes.recipe import DataSection\n"
+        "from training.data.loading import make_training_loader, unpack\n"
         "loader = make_training_loader(recipe(data=DataSection(workers=1)), Colours(), 0, 2)\n"
         "print(sum(len(unpack(batch)[1]) for batch in loader))"
     )

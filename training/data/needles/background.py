@@ -17,13 +17,13 @@ ONE = 1 << 16  # fixed-point one
 
 
 def draw_integer(generator: np.random.Generator, low: int, high: int) -> int:
-    """A whole number in low…high, both included."""
+    """Draw a whole number in low…high, both included."""
     return int(generator.integers(low, high + 1))
 
 
 @lru_cache(maxsize=1)
 def sine_table() -> np.ndarray:
-    """(TURN,) int64: sin(2 pi i / TURN) in fixed point. Rounding hides how a machine computes sines."""
+    """Return sin(2 pi i / TURN) in fixed point: (TURN,) int64. Rounding hides how a machine computes sines."""
     return np.array([round(math.sin(2 * math.pi * i / TURN) * ONE) for i in range(TURN)], dtype=np.int64)
 
 
@@ -39,13 +39,13 @@ _GRAIN_SIDE = 509  # prime, so that repeats never line up with anything
 
 
 def convert_hsv(hue: int, saturation: int, value: int) -> tuple[int, int, int]:
-    """RGB 0…255 of a colour given in degrees and percent."""
+    """Return RGB 0…255 of a colour given in degrees and percent."""
     red, green, blue = colorsys.hsv_to_rgb(hue % 360 / 360, saturation / 100, value / 100)
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
 def draw_background(generator: np.random.Generator, side: int, clutter: float) -> np.ndarray:
-    """(side, side, 3) uint8 RGB; `clutter` scales the number of paths and specks and the relief."""
+    """Draw (side, side, 3) uint8 RGB; `clutter` scales the number of paths and specks and the relief."""
     canvas: np.ndarray = cv2.applyColorMap(_draw_relief(generator, side), _draw_palette(generator, clutter))
     shade = _draw_relief(generator, side, octaves=((7, 150), (29, 105)))
     cv2.multiply(canvas, cv2.merge([shade] * 3), canvas, scale=1 / 128)  # a power of two: exact
@@ -71,7 +71,7 @@ def add_grain(generator: np.random.Generator, canvas: np.ndarray, strength: int)
 
 @lru_cache(maxsize=1)
 def _make_grain() -> np.ndarray:
-    """(side, side) uint8, bell-shaped around 128: the sum of four uniform draws."""
+    """Return (side, side) uint8, bell-shaped around 128: the sum of four uniform draws."""
     draws = np.random.default_rng(509).integers(0, 65, (4, _GRAIN_SIDE, _GRAIN_SIDE))
     return draws.sum(0).clip(0, 255).astype(np.uint8)
 
@@ -79,7 +79,7 @@ def _make_grain() -> np.ndarray:
 def _draw_relief(
     generator: np.random.Generator, side: int, octaves: tuple[tuple[int, int], ...] = ((4, 130), (9, 80), (21, 45))
 ) -> np.ndarray:
-    """(side, side) uint8: smooth random heights, one lattice per octave as (cells, height)."""
+    """Draw smooth random heights, (side, side) uint8, one lattice per octave as (cells, height)."""
     # Smoothed at an eighth of the size, where it costs little; the last step is linear.
     small = max(side // 8, 32)
     total = np.zeros((small, small), np.uint8)
@@ -94,7 +94,7 @@ def _draw_relief(
 
 
 def _draw_palette(generator: np.random.Generator, clutter: float) -> np.ndarray:
-    """(256, 1, 3) uint8: heights to colours, through four colours of related hue, with contour lines."""
+    """Draw (256, 1, 3) uint8: heights to colours, through four colours of related hue, with contour lines."""
     hue = draw_integer(generator, 0, 359)
     reach = round(26 * min(clutter, 1.5))
     stops = [
@@ -113,7 +113,7 @@ def _draw_palette(generator: np.random.Generator, clutter: float) -> np.ndarray:
 
 
 def _draw_paths(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
-    """Winding lines across the canvas, some of them dashed like a trail on a map."""
+    """Draw winding lines across the canvas, some of them dashed like a trail on a map."""
     side = canvas.shape[0]
     for _ in range(count):
         steps = draw_integer(generator, 20, 50)
@@ -132,7 +132,7 @@ def _draw_paths(generator: np.random.Generator, canvas: np.ndarray, count: int) 
 
 
 def _draw_specks(generator: np.random.Generator, canvas: np.ndarray, count: int) -> None:
-    """Dots, ticks and small circles, well below the size of a glyph."""
+    """Draw dots, ticks and small circles, well below the size of a glyph."""
     side = canvas.shape[0]
     low, high = (0, 0, 30, 30, 30, 2, 0, 0), (side * 16, side * 16, 235, 235, 235, 7, 2, TURN - 1)
     for x, y, *tone, extent, kind, angle in generator.integers(low, high, (count, 8), endpoint=True).tolist():

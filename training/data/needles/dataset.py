@@ -67,7 +67,7 @@ class NeedlesDataset:
         return sample
 
     def draw(self, index: int, label: int) -> Canvas:
-        """Canvas `index` as it would be if its class were `label`; all else stays."""
+        """Draw canvas `index` as it would be if its class were `label`; all else stays."""
         generator = make_generator(self._seed, self.split, index)
         extra = self._section.extra if self.split == "train" else 0
         return draw_canvas(self._section, generator, label, self._paint, extra)
@@ -111,7 +111,7 @@ def paint_symbol(canvas: np.ndarray, mark: Mark, label: int, _: int) -> None:
 def draw_canvas(
     section: NeedlesSection, generator: np.random.Generator, label: int, paint: Painter = paint_symbol, extra: int = 0
 ) -> Canvas:
-    """A canvas with as many needles as the section says or, every other time, `extra` more.
+    """Draw a canvas with as many needles as the section says or, every other time, `extra` more.
 
     All random numbers come from `generator`, in an order that is the same for every label.
     """
@@ -156,12 +156,12 @@ def fits_on_canvas(section: NeedlesSection) -> bool:
 
 
 def make_generator(seed: int, split: str, index: int) -> np.random.Generator:
-    """The numbers that canvas `index` of a split is drawn from."""
+    """Return the source of the numbers that canvas `index` of a split is drawn from."""
     return np.random.default_rng([seed, _CANVAS, _number_split(split), index])
 
 
 def draw_labels(seed: int, split: str, size: int, classes: int) -> np.ndarray:
-    """(size,) int64. Every run of `classes` labels holds each class once, in random order."""
+    """Draw (size,) int64 labels. Every run of `classes` labels holds each class once, in random order."""
     generator = np.random.default_rng([seed, _LABELS, _number_split(split)])
     rounds = -(-size // classes)
     return generator.permuted(np.tile(np.arange(classes), (rounds, 1)), axis=1).ravel()[:size]

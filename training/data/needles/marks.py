@@ -58,7 +58,7 @@ def compute_reach(pebble: int) -> int:
 
 
 def compute_largest_pebble(glyph: int) -> int:
-    """No pebble under a glyph of this mean side has a larger radius."""
+    """Return the largest radius of a pebble under a glyph of this mean side."""
     return _compute_radius(glyph * _LARGEST // 100)
 
 
@@ -67,7 +67,7 @@ def _compute_radius(glyph: int) -> int:
 
 
 def sample_marks(generator: np.random.Generator, glyph: int, pale: Sequence[bool]) -> list[Mark]:
-    """Random marks, all at the origin, with pale or dark pebbles."""
+    """Draw random marks, all at the origin, with pale or dark pebbles."""
     count = len(pale)
     low, high = (_SMALLEST, -TURN // 20, -12, 88, 88), (_LARGEST, TURN // 20, 12, 112, 112)
     shapes = generator.integers(low, high, (count, 5), endpoint=True).tolist()
@@ -115,13 +115,13 @@ def draw_mark(canvas: np.ndarray, mark: Mark, ink: np.ndarray) -> None:
 
 @lru_cache(maxsize=1)
 def _make_circle() -> np.ndarray:
-    """(_RIM, 2) int64: cosine and sine of evenly spaced angles, fixed point."""
+    """Return cosine and sine of evenly spaced angles, fixed point: (_RIM, 2) int64."""
     angles = [TURN * i // _RIM for i in range(_RIM)]
     return np.array([(cosine(a), sine(a)) for a in angles], np.int64)
 
 
 def _clip_to_box(coverage: np.ndarray, mark: Mark) -> np.ndarray:
-    """Coverage (2 * reach, 2 * reach) without the faint fringe that antialiasing leaves beyond the mark's box."""
+    """Return coverage (2 * reach, 2 * reach) without the faint fringe of antialiasing beyond the mark's box."""
     edge = mark.reach - mark.pebble
     inside = np.zeros_like(coverage)
     inside[edge:-edge, edge:-edge] = coverage[edge:-edge, edge:-edge]

@@ -25,7 +25,7 @@ MAX_UNPACKED_BYTES = 64 << 20  # unpacked; the largest file has 47 MB
 
 
 def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, np.ndarray]:
-    """Digits (N, 28, 28) uint8, white on black, and their labels (N,) uint8."""
+    """Return digits (N, 28, 28) uint8, white on black, and their labels (N,) uint8."""
     folder = Path(root).expanduser()
     if not root or not is_folder(folder):
         raise TNetError(
@@ -55,7 +55,7 @@ def _read_part(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """A gzipped idx file of bytes: magic 0, 0, 8, number of dimensions; big-endian sizes; the bytes."""
+    """Read a gzipped idx file of bytes: magic 0, 0, 8, number of dimensions; big-endian sizes; the bytes."""
     if not is_file(path):
         raise TNetError(f"The MNIST file {path} is missing.")
     try:
@@ -77,7 +77,7 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def make_digit_painter(images: np.ndarray, labels: np.ndarray) -> Painter:
-    """Paints digits of a class, picked from images (N, 28, 28) uint8 with labels (N,)."""
+    """Return what paints digits of a class, picked from images (N, 28, 28) uint8 with labels (N,)."""
     members = {int(digit): np.flatnonzero(labels == digit) for digit in np.unique(labels)}
 
     def paint(canvas: np.ndarray, mark: Mark, label: int, pick: int) -> None:
@@ -88,7 +88,7 @@ def make_digit_painter(images: np.ndarray, labels: np.ndarray) -> Painter:
 
 
 def _warp_digit(digit: np.ndarray, mark: Mark) -> np.ndarray:
-    """The digit (28, 28) turned, scaled and sheared as the mark says: (2 * reach, 2 * reach) uint8."""
+    """Return turn, scale and shear the digit (28, 28) as the mark says: (2 * reach, 2 * reach) uint8."""
     size = 2 * mark.reach
     # MNIST digits fill 20 of 28 pixels; a glyph's side is that of the digit itself.
     linear = mark.matrix / ONE * (mark.glyph / 20)

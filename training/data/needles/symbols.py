@@ -29,14 +29,14 @@ class Drawing:
 
 
 def make_drawing(lines: Sequence[Points]) -> Drawing:
-    """Polylines with the stroke width that spends the common amount of ink."""
+    """Return polylines with the stroke width that spends the common amount of ink."""
     made = tuple(np.array(line, dtype=np.int64) for line in lines)
     length = sum(math.hypot(x1 - x0, y1 - y0) for line in lines for (x0, y0), (x1, y1) in pairwise(line))
     return Drawing(made, min(max(_INK // max(int(length), 1), _WIDTHS[0]), _WIDTHS[1]))
 
 
 def make_arc(cx: int, cy: int, radius: int, start: int = 0, end: int = TURN, points: int = 25) -> Points:
-    """Points on a circle from angle `start` to `end` (parts of a turn, clockwise from the right)."""
+    """Return points on a circle from angle `start` to `end` (parts of a turn, clockwise from the right)."""
     angles = [start + (end - start) * i // (points - 1) for i in range(points)]
     return [(cx + radius * cosine(a) // ONE, cy + radius * sine(a) // ONE) for a in angles]
 
@@ -85,12 +85,12 @@ SYMBOL_NAMES = tuple(_SYMBOLS)
 
 @lru_cache(maxsize=len(_SYMBOLS))
 def get_symbol(index: int) -> Drawing:
-    """The symbol of class `index`."""
+    """Return the symbol of class `index`."""
     return make_drawing(_SYMBOLS[SYMBOL_NAMES[index]])
 
 
 def _draw_dots(generator: np.random.Generator) -> list[Points]:
-    """Five to eight dots, scattered over a jittered 3 x 3 lattice."""
+    """Draw five to eight dots, scattered over a jittered 3 x 3 lattice."""
     chosen = generator.permutation(9)[: draw_integer(generator, 5, 8)].tolist()
     jitter = generator.integers(-150, 151, (9, 2)).tolist()
     return [
@@ -99,13 +99,13 @@ def _draw_dots(generator: np.random.Generator) -> list[Points]:
 
 
 def _draw_bars(generator: np.random.Generator) -> list[Points]:
-    """Three strokes side by side."""
+    """Draw three strokes side by side."""
     ends = generator.integers(500, 951, (3, 2)).tolist()
     return [[(x, -up), (x, down)] for x, (up, down) in zip((-650, 0, 650), ends, strict=True)]
 
 
 def _draw_dashes(generator: np.random.Generator) -> list[Points]:
-    """Short strokes in all directions."""
+    """Draw short strokes in all directions."""
     lines = []
     places = ((-550, -550), (550, -550), (0, 0), (-550, 550), (550, 550))
     for (x, y), angle in zip(places, generator.integers(0, TURN, 5).tolist(), strict=True):
@@ -115,7 +115,7 @@ def _draw_dashes(generator: np.random.Generator) -> list[Points]:
 
 
 def _draw_blot(generator: np.random.Generator) -> list[Points]:
-    """One large dot."""
+    """Draw one large dot."""
     return [make_arc(0, 0, draw_integer(generator, 150, 300), points=9)]
 
 
@@ -123,5 +123,5 @@ _MARKS: tuple[Callable[[np.random.Generator], list[Points]], ...] = (_draw_dots,
 
 
 def draw_meaningless(generator: np.random.Generator) -> Drawing:
-    """A mark that is no symbol of the alphabet."""
+    """Draw a mark that is no symbol of the alphabet."""
     return make_drawing(_MARKS[draw_integer(generator, 0, len(_MARKS) - 1)](generator))
