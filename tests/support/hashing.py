@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tnet_core.imageio import file_hash
+from tnet_core.imageio import info
 
 
 class Hashing:
@@ -16,14 +16,14 @@ class Hashing:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.files: list[str] = []
         self.slowly = 0.0
-        digest = file_hash.hashlib.file_digest
+        digest = info.hashlib.file_digest
 
         def counting(file: Any, name: str) -> Any:
             self.files.append(file.name)
             time.sleep(self.slowly)
             return digest(file, name)
 
-        monkeypatch.setattr(file_hash.hashlib, "file_digest", counting)
+        monkeypatch.setattr(info.hashlib, "file_digest", counting)
 
 
 @pytest.fixture

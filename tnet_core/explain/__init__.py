@@ -5,9 +5,8 @@ exact, not an approximation: no gradients, no sampling, no backbone.
 """
 
 from tnet_core.explain.ablation import LeaveOneOut, leave_one_out, necessity, sufficiency
-from tnet_core.explain.curves import deletion, insertion
+from tnet_core.explain.curves import deletion, greedy_deletion, greedy_insertion, insertion, random_orders
 from tnet_core.explain.faithfulness import Course, Faithfulness, area, faithfulness
-from tnet_core.explain.orders import greedy_deletion, greedy_insertion, random_orders
 from tnet_core.explain.shapley import interactions, shapley_values
 from tnet_core.explain.signs import SignDisagreement, SignViolation, sign_disagreements, sign_violations
 from tnet_core.explain.stopping import Stop, adaptive_stop

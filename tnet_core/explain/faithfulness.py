@@ -10,8 +10,7 @@ import numpy as np
 
 from tnet_core.errors import TNetError
 from tnet_core.explain.ablation import LeaveOneOut, leave_one_out
-from tnet_core.explain.curves import deletion, insertion
-from tnet_core.explain.orders import Order, greedy_deletion, greedy_insertion, random_orders
+from tnet_core.explain.curves import Order, deletion, greedy_deletion, greedy_insertion, insertion, random_orders
 from tnet_core.explain.shapley import MAX_LOOKS, shapley_values
 from tnet_core.explain.signs import SignViolation, differ_in_sign, sign_violations
 from tnet_core.explain.value import values

@@ -16,8 +16,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.imageio import headers
 from tnet_core.imageio.decode import MAX_PIXELS
-from tnet_core.imageio.file_hash import OpenedFile
-from tnet_core.imageio.info import ImageInfo
+from tnet_core.imageio.info import ImageInfo, OpenedFile
 from tnet_core.imageio.layouts import Layout, Lines, Tiled
 from tnet_core.imageio.orientation import Turn
 from tnet_core.imageio.pyramid import averaged, chosen, within
