@@ -16,6 +16,21 @@ from training.publishing.model_card import Details, read_card
 from training.publishing.upload import make_empty_folder, prepare_files, upload_files
 
 _DETAILS = ("licence", "data_licence", "dataset", "base_model", "citation")
+_TEXTS = {  # what may be given as a text
+    "id": "id of the printed registry entry (default: the repository's name)",
+    "title": "title of the card (default: the repository's name)",
+    "description": "one line for the registry entry",
+    "licence": "licence of the weights (default: what the provenance says)",
+    "data-licence": "licence of the training data (likewise)",
+    "dataset": "training data set, best as its id on the Hub (likewise)",
+    "base-model": "Hub id of the model the training started from (likewise)",
+    "citation": "what to cite (likewise)",
+}
+_ABOUT = (
+    "Publish a checkpoint folder on the Hub: weights, configuration, evaluation, a model card and a "
+    "picture of accuracy against locations. Prints the registry entry of what was published. "
+    "Needs a token that may write (HF_TOKEN)."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,9 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.publish",
-        description="Publish a checkpoint folder on the Hub: weights, configuration, evaluation, a model card and a "
-        "picture of accuracy against locations. Prints the registry entry of what was published. "
-        "Needs a token that may write (HF_TOKEN).",
+        description=_ABOUT,
     )
     parser.add_argument("folder", metavar="FOLDER", help="checkpoint folder")
     parser.add_argument("repo", metavar="owner/name", help="repository on the Hub; it is created if needed")
@@ -36,14 +49,8 @@ def _make_parser() -> argparse.ArgumentParser:
         "--dry-run", metavar="OUT", help="write exactly what would be uploaded into this folder, and stop"
     )
     parser.add_argument("--private", action="store_true", help="create the repository as a private one")
-    parser.add_argument("--id", help="id of the printed registry entry (default: the repository's name)")
-    parser.add_argument("--title", help="title of the card (default: the repository's name)")
-    parser.add_argument("--description", help="one line for the registry entry")
-    parser.add_argument("--licence", help="licence of the weights (default: what the provenance says)")
-    parser.add_argument("--data-licence", help="licence of the training data (likewise)")
-    parser.add_argument("--dataset", help="training data set, best as its id on the Hub (likewise)")
-    parser.add_argument("--base-model", help="Hub id of the model the training started from (likewise)")
-    parser.add_argument("--citation", help="what to cite (likewise)")
+    for name, text in _TEXTS.items():
+        parser.add_argument(f"--{name}", help=text)
     return parser
 
 

@@ -16,6 +16,12 @@ from training.adapt.pretrained import AdaptOptions, Labels, Objective
 from training.evaluation.output import strip_folders
 from training.evaluation.table import format_evaluation
 
+_ABOUT = (
+    "Turn a pretrained timm classifier into a TNet that looks at a thumbnail and then at the cells "
+    "worth a look. Backbone and classifier stay as they are; where to look and how looks count is learned from "
+    "photographs, towards the backbone's own prediction for the whole image or towards labels."
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -29,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.adapt",
-        description="Turn a pretrained timm classifier into a TNet that looks at a thumbnail and then at the cells "
-        "worth a look. Backbone and classifier stay as they are; where to look and how looks count is learned from "
-        "photographs, towards the backbone's own prediction for the whole image or towards labels.",
+        description=_ABOUT,
     )
     add = parser.add_argument
     add("--backbone", required=True, metavar="NAME", help="a timm classifier: tf_efficientnet_lite0, resnet18, …")

@@ -18,7 +18,6 @@ from training.data.dataset import (
     Entry,
     FileDataset,
     Which,
-    check_boxes_used,
     choose_split,
     find_root,
     is_train_split,
@@ -69,9 +68,7 @@ def open_listed(
             entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
     if not entries:
         raise TNetError(f"{root} lists no images for the split '{choose_split(data, which)}'.")
-    if data.boxes is not None:
-        check_boxes_used(data.boxes, boxes, entries, root)
-    return make_side(data, which, name, readable(names), entries)
+    return make_side(data, which, name, readable(names), entries, boxes)
 
 
 def _read_table(path: Path) -> dict[str, str]:

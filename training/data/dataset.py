@@ -173,9 +173,19 @@ def select_side(entries: Iterable[Entry], data: DataSection, which: Which) -> li
 
 
 def make_side(
-    data: DataSection, which: Which, name: str, class_names: Sequence[str], entries: Iterable[Entry]
+    data: DataSection,
+    which: Which,
+    name: str,
+    class_names: Sequence[str],
+    entries: Sequence[Entry],
+    boxes: Mapping[str, Boxes],
 ) -> FileDataset:
-    """Return the data set of one side of the holdout, whole images or the boxes in them."""
+    """Return the data set of one side of the holdout, whole images or the boxes in them.
+
+    `boxes` are refused if they come from a file that the recipe names and belong to none of the images.
+    """
+    if data.boxes is not None:
+        check_boxes_used(data.boxes, boxes, entries, find_root(data))
     chosen = select_side(entries, data, which)
     if data.crop_to_box:
         chosen = split_by_box(chosen)

@@ -42,9 +42,7 @@ def open_class_folders(
     folders = _order_classes(root, folder, data)
     boxes = {} if data.boxes is None else read_boxes_csv(root / data.boxes)
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
-    if data.boxes is not None:
-        check_boxes_used(data.boxes, boxes, entries, root)
-    return make_side(data, which, name, readable(folders), entries)
+    return make_side(data, which, name, readable(folders), entries, boxes)
 
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:

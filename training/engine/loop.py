@@ -21,23 +21,10 @@ from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
 from training.data.loading import make_training_loader, unpack
 from training.data.sample import ImageDataset
+from training.engine import run_folder
 from training.engine.metrics import Averages, Metrics
 from training.engine.optimiser import WeightAverage, freeze, make_optimiser, set_training_mode
-from training.engine.run_folder import (
-    CHECKPOINT_FOLDER,
-    RunState,
-    check_folder,
-    collect_optimiser_tensors,
-    fingerprint_data,
-    load_state,
-    make_folder,
-    refuse_changes,
-    restore_optimiser,
-    save_state,
-    select_tensors,
-    write_checkpoint,
-    write_recipe,
-)
+from training.engine.run_folder import CHECKPOINT_FOLDER, RunState
 from training.engine.step import Learner, OptimisationStep, make_accelerator
 from training.engine.validation import Stopping, Validation, measure_batch
 from training.engine.warm_start import warm_start
@@ -75,7 +62,7 @@ class Engine:
     ) -> None:
         self.stopping = Stopping(minutes)
         self.recipe, self.out, self._quiet = recipe, out, quiet
-        check_folder(out, resume=resume)
+        run_folder.check_folder(out, resume=resume)
         self.accelerator = make_accelerator(recipe)
         self.data, validation_data = open_splits(recipe, open_data)
         self.per_epoch = len(self.data) // recipe.batch_size
@@ -87,7 +74,7 @@ class Engine:
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
         self.validation = Validation(recipe, validation_data, self.per_epoch, self.accelerator, self.stopping)
         self.metrics: Metrics | None = None
-        state = load_state(out) if resume else None
+        state = run_folder.load_state(out) if resume else None
         self._is_anew = resume and state is None
         self._build(state)
 
@@ -119,12 +106,12 @@ class Engine:
             self.accelerator.scaler.load_state_dict(state.numbers["scaler"])
 
     def _restore(self, state: RunState) -> None:
-        refuse_changes(self.recipe, fingerprint_data(self.data), state.numbers)
+        run_folder.refuse_changes(self.recipe, run_folder.fingerprint_data(self.data), state.numbers)
         self.origin, self._earlier_seconds = state.numbers["origin"], float(state.numbers["seconds"])
-        self.model.load_state_dict(select_tensors(state.tensors, "model."))
+        self.model.load_state_dict(run_folder.select_tensors(state.tensors, "model."))
         if self.average is not None:
-            self.average.model.load_state_dict(select_tensors(state.tensors, "average."))
-        restore_optimiser(self._optimiser, state.tensors)
+            self.average.model.load_state_dict(run_folder.select_tensors(state.tensors, "average."))
+        run_folder.restore_optimiser(self._optimiser, state.tensors)
         self.step = self._saved_step = state.step
 
     # The loop ----------------------------------------------------------------------------------
@@ -132,8 +119,8 @@ class Engine:
     def run(self) -> Path:
         """Do all steps, or as many as time allows, and return the checkpoint folder."""
         if self.accelerator.is_main_process:
-            make_folder(self.out)
-            write_recipe(self.out, self.recipe)
+            run_folder.make_folder(self.out)
+            run_folder.write_recipe(self.out, self.recipe)
             self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
             if self._is_anew:
                 self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")
@@ -226,7 +213,7 @@ class Engine:
         self._saved_at = monotonic()
         if self.accelerator.is_main_process:
             if self._saved_step != self.step:
-                save_state(self.out, self._state())
+                run_folder.save_state(self.out, self._state())
             self._write_checkpoint()
         self._saved_step = self.step
         self.accelerator.wait_for_everyone()
@@ -235,11 +222,11 @@ class Engine:
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
-        tensors |= collect_optimiser_tensors(self._optimiser)
+        tensors |= run_folder.collect_optimiser_tensors(self._optimiser)
         scaler = self.accelerator.scaler
         numbers = {
             "recipe": to_mapping(self.recipe),
-            "data": fingerprint_data(self.data),
+            "data": run_folder.fingerprint_data(self.data),
             "origin": self.origin,
             "seconds": self._earlier_seconds + self.stopping.seconds,
             "scaler": scaler.state_dict() if scaler is not None else None,
@@ -255,7 +242,7 @@ class Engine:
             "training_hours": round((self._earlier_seconds + self.stopping.seconds) / 3600, 3),
             "processes": self.accelerator.num_processes,
         }
-        return write_checkpoint(self.out, self.measured_model, self.recipe, self.data.class_names, details)
+        return run_folder.write_checkpoint(self.out, self.measured_model, self.recipe, self.data.class_names, details)
 
     def _conclude(self, is_finished: bool) -> Path:
         """Save, validate if the last step was not, and return the checkpoint folder."""
