@@ -90,10 +90,7 @@ def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
 def make_training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop: int) -> DataLoader[dict[str, Any]]:
     """Return a loader of parts number `start` to `stop` (a step has `recipe.accumulate` of them)."""
     part = recipe.batch_size // recipe.accumulate
-    if len(dataset) < part:
-        raise TNetError(
-            f"The training split has {len(dataset)} images, fewer than one batch of {part}; make batch_size smaller."
-        )
+    check_batch_size(dataset, part)
     view = AugmentedView(dataset, Augment(recipe.augment, recipe.config.input_size), recipe.seed)
     workers = recipe.data.workers
     return make_loader(
@@ -104,6 +101,15 @@ def make_training_loader(recipe: Recipe, dataset: ImageDataset, start: int, stop
         prefetch_factor=4 if workers else None,
         pin_memory=torch.cuda.is_available(),
     )
+
+
+def check_batch_size(dataset: ImageDataset, batch_size: int) -> None:
+    """Refuse a training split that does not fill one batch."""
+    if len(dataset) < batch_size:
+        raise TNetError(
+            f"The training split has {len(dataset)} images, fewer than one batch of {batch_size}; "
+            "make batch_size smaller."
+        )
 
 
 def make_loader(

@@ -14,12 +14,11 @@ from time import monotonic
 import torch
 
 import tnet_core as tn
-from tnet_core.checkpoints.files import reason
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import fold_frozen
 from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
-from training.data.loading import make_training_loader, unpack
+from training.data.loading import check_batch_size, make_training_loader, unpack
 from training.data.sample import ImageDataset
 from training.engine import run_folder
 from training.engine.metrics import Averages, Metrics
@@ -65,12 +64,8 @@ class Engine:
         run_folder.check_folder(out, resume=resume)
         self.accelerator = make_accelerator(recipe)
         self.data, validation_data = open_splits(recipe, open_data)
+        check_batch_size(self.data, recipe.batch_size)
         self.per_epoch = len(self.data) // recipe.batch_size
-        if self.per_epoch == 0:
-            raise TNetError(
-                f"The training split has {len(self.data)} images, fewer than one batch of {recipe.batch_size}; "
-                "make batch_size smaller."
-            )
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
         self.validation = Validation(recipe, validation_data, self.per_epoch, self.accelerator, self.stopping)
         self.metrics: Metrics | None = None
@@ -92,12 +87,8 @@ class Engine:
         self.step, self._saved_step = 0, -1
         self._earlier_seconds = 0.0  # of earlier sittings
         if state is not None:
-            try:
+            with run_folder.refuse_damage(self.out):
                 self._restore(state)
-            except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-                if isinstance(error, TNetError):
-                    raise
-                raise TNetError(f"The saved state in '{self.out}' is damaged ({reason(error)}); remove it.") from None
         loader = make_training_loader(recipe, self.data, self.step * recipe.accumulate, self.steps * recipe.accumulate)
         self.learner = Learner(model, recipe)
         wrapped, optimiser, self.loader = self.accelerator.prepare(self.learner, self._optimiser, loader)
@@ -219,10 +210,8 @@ class Engine:
         self.accelerator.wait_for_everyone()
 
     def _state(self) -> RunState:
-        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        if self.average is not None:
-            tensors |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
-        tensors |= run_folder.collect_optimiser_tensors(self._optimiser)
+        average = None if self.average is None else self.average.model
+        tensors = run_folder.collect_tensors(self.model, average, self._optimiser)
         scaler = self.accelerator.scaler
         numbers = {
             "recipe": to_mapping(self.recipe),

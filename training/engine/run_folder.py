@@ -13,6 +13,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,25 @@ def load_state(run: Path) -> RunState | None:
         raise
     except Exception as error:
         raise TNetError(f"The saved state '{folder}' cannot be read ({reason(error)}); remove it.") from None
+
+
+@contextmanager
+def refuse_damage(run: Path) -> Iterator[None]:
+    """Turn what goes wrong while a state is put into a model into one sentence."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        if isinstance(error, TNetError):
+            raise
+        raise TNetError(f"The saved state in '{run}' is damaged ({reason(error)}); remove it.") from None
+
+
+def collect_tensors(model: TNet, average: TNet | None, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return all tensors of a state: the model's, those of the average of its weights, the optimiser's memory."""
+    found = {f"model.{name}": value for name, value in model.state_dict().items()}
+    if average is not None:
+        found |= {f"average.{name}": value for name, value in average.state_dict().items()}
+    return found | collect_optimiser_tensors(optimiser)
 
 
 def collect_optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
