@@ -29,7 +29,7 @@ from training.data.sample import ImageDataset
 from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.evaluate import evaluate
 from training.evaluation.features import Looks, Ranker, classify_subsets, project_features, rank_as_learned
-from training.evaluation.output import Bar, check_writable, choose_result_path, write_evaluation
+from training.evaluation.output import ProgressBar, check_writable, choose_result_path, write_evaluation
 from training.evaluation.plan import Options, Tree
 from training.evaluation.policies import Oracle, make_centre_ranker, make_fixed_ranker, make_random_ranker
 from training.evaluation.report import COMPARED, round_values
@@ -94,8 +94,8 @@ class WholeImage:
 
 def read_target(model: TNet, side: int | None = None) -> WholeImage:
     """Return the target of the checkpoint's training from its provenance; `side` replaces the resolution."""
-    told = card_of(model).provenance
-    resolution, temperature = side or told.get("full_resolution"), told.get("temperature", 1.0)
+    provenance = card_of(model).provenance
+    resolution, temperature = side or provenance.get("full_resolution"), provenance.get("temperature", 1.0)
     if type(resolution) is not int or not isinstance(temperature, (int, float)) or not 0.05 <= temperature <= 1:
         raise TNetError("The checkpoint does not say at which resolution whole images are seen; use --full-resolution.")
     low, high = model.config.base_resolution, model.config.input_size
@@ -124,7 +124,7 @@ def measure_agreement(
     targets = [batch for _, batch in stream_targets(model, dataset, whole.side, _IMAGES_AT_ONCE, workers)]
     labels = pick_classes(torch.cat(targets)).tolist()
     options = Options(seed=seed, workers=workers)
-    with Bar(shown=not quiet) as bar:
+    with ProgressBar(is_shown=not quiet) as bar:
         content = evaluate(model, FullImageLabels(dataset, labels, whole.side), options, bar.update, command=command)
     if bank is None:
         bank = make_bank(

@@ -24,7 +24,13 @@ from training.data.sample import ImageDataset, Sample
 from training.evaluation.classes import fit_to
 from training.evaluation.compare import PaperReference, find_paper_reference
 from training.evaluation.evaluate import evaluate
-from training.evaluation.output import Bar, check_writable, choose_result_path, to_compact_text, write_evaluation
+from training.evaluation.output import (
+    ProgressBar,
+    check_writable,
+    choose_result_path,
+    to_compact_text,
+    write_evaluation,
+)
 from training.evaluation.plan import POLICIES, Options
 from training.evaluation.table import format_evaluation
 from training.recipes.reading import list_recipes, read_recipe
@@ -108,7 +114,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         model = tn.optimised(model)
         data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
         dataset = fit_to(model, data.dataset, given.match)
-        with Bar(shown=first) as bar:
+        with ProgressBar(is_shown=first) as bar:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
         if first:
             content["dataset"]["split"] = data.split

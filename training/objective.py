@@ -81,14 +81,14 @@ def compute_terms(
     before = torch.as_tensor(baseline).detach().to(joint_rewards)
 
     share = loss.lambda_c if out.log_probs else 1.0
-    wanted = labels if targets is None else targets.to(joint_rewards)
+    expected = labels if targets is None else targets.to(joint_rewards)
     joint_policy, look_policy = loss.lambda_f * loss.lambda_r, loss.lambda_f * (1 - loss.lambda_r)
     smoothing = loss.label_smoothing
     zero = before.new_zeros(())
     return Terms(
-        joint=share * cross_entropy(_widen(out.logits), wanted, images, smoothing),
+        joint=share * cross_entropy(_widen(out.logits), expected, images, smoothing),
         joint_reinforce=joint_policy * reinforce(_widen(out.sequence_log_prob), joint_rewards, before, images),
-        per_feature=(1 - share) * per_feature_cross_entropy(feature_logits, wanted, images, smoothing),
+        per_feature=(1 - share) * per_feature_cross_entropy(feature_logits, expected, images, smoothing),
         per_feature_reinforce=look_policy * per_feature_reinforce(log_probs, look_rewards, before, images),
         l2=loss.l2 * sum_of_squares(parameters) if loss.l2 else zero,
         contrastive=loss.contrastive * contrast(out.representation, labels, loss.margin) if loss.contrastive else zero,

@@ -203,7 +203,7 @@ def test_an_interrupted_run_writes_nothing(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("training.evaluate.Bar.update", stop)
+    monkeypatch.setattr("training.evaluate.ProgressBar.update", stop)
     assert run(folder, data / "test") == 130
     assert "nothing was written" in capsys.readouterr().err
     assert (folder / "evaluation.json").read_text() == "earlier"

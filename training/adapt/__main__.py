@@ -85,8 +85,8 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     lists = {name: tuple(chosen[name]) for name in ("images", "limit", "measure")}
     options = AdaptOptions(**chosen | lists | {"aggregation": not given.plain_average})
     out = given.out or Path("runs") / f"adapt-{options.backbone}"
-    told = {"data_licence": given.data_licence, "citation": given.citation}
-    provenance = {name: text for name, text in told.items() if text}
+    stated = {"data_licence": given.data_licence, "citation": given.citation}
+    provenance = {name: text for name, text in stated.items() if text}
     provenance["command"] = " ".join(shlex.quote(strip_folders(word)) for word in command)
     content = adapt(
         options, out, bank=given.bank, half=given.half, provenance=provenance, command=command

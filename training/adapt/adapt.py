@@ -19,7 +19,7 @@ from training.adapt.pretrained import AdaptOptions, Start, build_start
 from training.agreement import WholeImage, measure_agreement
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
-from training.evaluation.output import Bar, find_source_commit, write_evaluation
+from training.evaluation.output import ProgressBar, find_source_commit, write_evaluation
 from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank
 from training.publishing.model_card import write_card
@@ -41,15 +41,15 @@ def adapt(
     to what the checkpoint says about itself (licence, data_licence, dataset, citation, …).
     """
     check_out_folder(out)
-    begun = build_start(options)
-    photographs = open_photographs(options, begun.classes, begun.model.config.num_classes)
-    side = begun.full_resolution if options.labels == "none" else None
-    banks = make_banks(begun.model, photographs, side, bank, workers=options.workers, quiet=quiet)
+    start = build_start(options)
+    photographs = open_photographs(options, start.classes, start.model.config.num_classes)
+    side = start.full_resolution if options.labels == "none" else None
+    banks = make_banks(start.model, photographs, side, bank, workers=options.workers, quiet=quiet)
     if side is not None:
         banks = {name: one.with_labels(sharpen(one.labels, options.temperature)) for name, one in banks.items()}
-    report = learn(begun.model, banks, options, quiet=quiet)
-    told = _make_provenance(begun, photographs, options, report) | (provenance or {})
-    tn.save(begun.model, out, class_names=begun.classes.names, provenance=told, half=half)
+    report = learn(start.model, banks, options, quiet=quiet)
+    stated = _make_provenance(start, photographs, options, report) | (provenance or {})
+    tn.save(start.model, out, class_names=start.classes.names, provenance=stated, half=half)
     if not quiet:
         print(f"The checkpoint is in '{out}'; now it is measured.", file=sys.stderr)
     stored = tn.load(str(out))
@@ -86,25 +86,25 @@ def evaluate_stored(
             model, dataset, WholeImage(side, options.temperature), seed=options.seed, workers=options.workers,
             command=words, bank=bank, quiet=quiet,
         )  # fmt: skip
-    with Bar(shown=not quiet) as bar:
+    with ProgressBar(is_shown=not quiet) as bar:
         chosen = Options(seed=options.seed, workers=options.workers)
         return evaluate(tn.optimised(model), dataset, chosen, bar.update, command=words)
 
 
 def _make_provenance(
-    begun: Start, photographs: Photographs, options: AdaptOptions, report: dict[str, Any]
+    start: Start, photographs: Photographs, options: AdaptOptions, report: dict[str, Any]
 ) -> dict[str, Any]:
     commit = find_source_commit()
     return {
         "recipe": "training.adapt",
         "seed": options.seed,
         **({"commit": commit} if commit else {}),
-        **({"licence": begun.licence} if begun.licence else {}),
+        **({"licence": start.licence} if start.licence else {}),
         "dataset": photographs.train.name,
-        "base_model": begun.origin,
+        "base_model": start.origin,
         "frozen": "backbone and classifier, bit for bit",
         "target": "labels" if options.labels != "none" else "the backbone's own prediction for the whole image",
-        "full_resolution": begun.full_resolution,
+        "full_resolution": start.full_resolution,
         "temperature": options.temperature,
         "images": {"learned_from": len(photographs.train), "held_out": len(photographs.held_out)},
         "options": options.to_provenance(),
@@ -129,13 +129,14 @@ def describe_adaptation(card: CheckpointCard) -> str:
 
 
 def _describe_making(card: CheckpointCard) -> str:
-    told = card.provenance
-    counts = told.get("images", {})
+    provenance = card.provenance
+    counts = provenance.get("images", {})
     return "## How it was made\n\n" + _wrap_lines(
-        f"{told.get('base_model', '')} Backbone and classifier were not trained further. The location module (where to "
-        "look), the weighting module (how looks count; a plain average at the start) and the positional module (zero "
-        f"at the start) learned from the features of all cells of {counts.get('learned_from', 'some')} photographs "
-        f"towards {told.get('target', 'a target')}, with `python -m training.adapt` (the command is under Provenance)."
+        f"{provenance.get('base_model', '')} Backbone and classifier were not trained further. The location module "
+        "(where to look), the weighting module (how looks count; a plain average at the start) and the positional "
+        "module (zero at the start) learned from the features of all cells of "
+        f"{counts.get('learned_from', 'some')} photographs towards {provenance.get('target', 'a target')}, with "
+        "`python -m training.adapt` (the command is under Provenance)."
     )
 
 

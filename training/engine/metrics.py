@@ -80,8 +80,8 @@ class Metrics:
         """Record means of the last steps and the accuracy of the last batch at every budget."""
         named = {name_budget(budget): top1 for budget, top1 in accuracy.items()}
         self.record("train", step, {"epoch": epoch, **values, "accuracy": named})
-        shown = {"loss": "{loss:.3f}", "reward": "{reward:.2f}", "baseline": "{baseline:.2f}"}
-        line = {name: text.format(**values) for name, text in shown.items()}
+        formats = {"loss": "{loss:.3f}", "reward": "{reward:.2f}", "baseline": "{baseline:.2f}"}
+        line = {name: text.format(**values) for name, text in formats.items()}
         line["acc"] = "/".join(f"{100 * top1:.0f}" for top1 in accuracy.values())
         line["img/s"] = f"{values['images_per_second']:.1f}"
         self._bar.set_postfix(line, refresh=False)
@@ -90,8 +90,8 @@ class Metrics:
         top1 = {name_budget(budget): accuracy.top1 for budget, accuracy in curve.items()}
         top5 = {name_budget(budget): accuracy.top5 for budget, accuracy in curve.items()}
         self.record("validation", step, {"top1": top1, "top5": top5})
-        shown = "  ".join(f"{name}: {100 * value:.1f} %" for name, value in top1.items())
-        self.say(f"epoch {epoch:.1f}, validation top-1 by looks  {shown}")
+        text = "  ".join(f"{name}: {100 * value:.1f} %" for name, value in top1.items())
+        self.say(f"epoch {epoch:.1f}, validation top-1 by looks  {text}")
 
     def advance(self) -> None:
         self._bar.update(1)

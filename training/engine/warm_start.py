@@ -151,22 +151,22 @@ def _read_wheel(path: Path, wheel: _Wheel) -> dict[str, Tensor]:
 def _copy_tensors(model: TNet, tensors: Mapping[str, Tensor], head: str, classifier: bool) -> str:
     """Copy a backbone and, if wished, its classifier; everything is compared before anything changes."""
     linear = model.classifier.linear
-    wanted = dict(model.features.body.state_dict())
+    needed = dict(model.features.body.state_dict())
     if classifier:
-        wanted |= {f"{head}.weight": linear.weight, f"{head}.bias": linear.bias}
+        needed |= {f"{head}.weight": linear.weight, f"{head}.bias": linear.bias}
         count = len(tensors.get(f"{head}.bias", ()))
         if count != linear.out_features:
             raise TNetError(
                 f"'init.classifier' keeps the {count} classes of the pretrained weights, but the model has "
                 f"{linear.out_features}; set model.config.num_classes={count} or init.classifier=false."
             )
-    for name, own in wanted.items():
+    for name, own in needed.items():
         if name not in tensors and name.endswith(".num_batches_tracked"):
             continue  # counts steps; some files leave it out
         if name not in tensors or tensors[name].shape != own.shape:
             found = f"of shape {tuple(tensors[name].shape)}" if name in tensors else "missing"
             raise TNetError(f"The pretrained tensor '{name}' is {found}; the model needs shape {tuple(own.shape)}.")
-    for name, own in wanted.items():
+    for name, own in needed.items():
         if name in tensors:
             own.copy_(tensors[name])
     return " and classifier" if classifier else ""

@@ -119,20 +119,20 @@ def select_known(model: TNet, dataset: FileDataset) -> KnownPart:
     if not model.class_names:
         return KnownPart(fit_to(model, dataset), {})
     of = {label: _find_class(name, model) for label, name in enumerate(dataset.class_names)}
-    wanted = sorted({label for label in of.values() if label is not None})
+    known = sorted({label for label in of.values() if label is not None})
     entries, left_out = [], dict.fromkeys((dataset.class_names[label] for label in of if of[label] is None), 0)
     for entry in dataset.entries:
         label = of[entry.label]
         if label is None:
             left_out[dataset.class_names[entry.label]] += 1
         else:
-            entries.append(replace(entry, label=wanted.index(label)))
+            entries.append(replace(entry, label=known.index(label)))
     if not entries:
         raise TNetError(
             f"None of the classes is one of the checkpoint's ({list_names(left_out)}); its {len(model.class_names)} "
             f"classes are like '{model.class_names[0]}': rename the folders, or choose another checkpoint."
         )
-    names = [model.class_names[label] for label in wanted]
+    names = [model.class_names[label] for label in known]
     return KnownPart(fit_to(model, type(dataset)(dataset.name, dataset.split, names, entries)), left_out)
 
 

@@ -173,8 +173,8 @@ class PaperReference:
 
 def find_paper_reference(model: tn.TNet, recipe: Recipe | None) -> PaperReference:
     """Return the paper's rows that the model's provenance names, else the recipe it is measured on."""
-    told = card_of(model).provenance.get("paper")
-    selector = told if isinstance(told, str) and told else recipe.paper if recipe is not None else ""
+    named = card_of(model).provenance.get("paper")
+    selector = named if isinstance(named, str) and named else recipe.paper if recipe is not None else ""
     return PaperReference(selector, compare_architecture(model.config, selector)) if selector else PaperReference()
 
 

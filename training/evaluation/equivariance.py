@@ -107,14 +107,14 @@ def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dic
     for at, (name, table) in enumerate(zip(MOVES, tables, strict=True)):
         span = slice(at * width, (at + 1) * width)
         mean, sample = _Means(means[:, span]), _Means(samples[:, span])
-        told: dict[str, Any] = {"about": MOVES[name], "images": table.compared, "cells": table.cells}
+        entry: dict[str, Any] = {"about": MOVES[name], "images": table.compared, "cells": table.cells}
         for key in ("score", "content", "position"):
-            told |= _report_value(key, getattr(mean, key), getattr(sample, key), options)
+            entry |= _report_value(key, getattr(mean, key), getattr(sample, key), options)
         first: dict[str, Any] = {"images": table.moved}
         for key in _SHARES:
             first |= _report_value(key, mean.share(key), sample.share(key), options)
         transforms[name] = (
-            told | {"first_look": first} | _report_value("top1_thumbnail", mean.right, sample.right, options)
+            entry | {"first_look": first} | _report_value("top1_thumbnail", mean.right, sample.right, options)
         )
     parts = (len(tables), width)
     whole, resampled = (_Means(np.asarray(v).reshape(-1, *parts).sum(1)) for v in (means, samples))

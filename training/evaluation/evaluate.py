@@ -88,7 +88,7 @@ def evaluate(
         "random_draws": options.draws if "random" in planned.policies else 0,
         "limit": options.limit,
         "batch_size": planned.batch_size,
-        "every_cell": planned.whole,
+        "every_cell": planned.is_whole,
         "seconds": round(seconds, 1),
         "images_per_second": round(len(results["index"]) / seconds, 2),
     }
@@ -100,9 +100,9 @@ def _add_timing(
 ) -> dict[str, Any]:
     """Complete the entries of the budgets and return how they were timed."""
     images = [dataset[int(indices[at])].image for at in spread_indices(len(indices), MAX_TIMED_IMAGES)]
-    told, about = time_budgets(model, images, [tuple(entry["budget"]) for entry in entries])
+    timings, about = time_budgets(model, images, [tuple(entry["budget"]) for entry in entries])
     for entry in entries:
-        entry.update(told.get(tuple(entry["budget"]), {}))
+        entry.update(timings.get(tuple(entry["budget"]), {}))
     return about
 
 

@@ -88,7 +88,7 @@ class Measurer:
         return {key: np.stack([draw[key] for draw in draws]).mean(0, dtype=np.float32) for key in draws[0]}
 
     def _measure_ranker(self, name: str, ranker: Ranker, looks: Looks, batch: Batch) -> Results:
-        if not self.plan.whole:
+        if not self.plan.is_whole:
             looks = look_at(self.model, batch, self.plan.tree, ranker)
         return self._score(name, looks, looks.tree.make_masks(looks.rank(ranker), self.plan.budgets), batch)
 
@@ -178,10 +178,10 @@ def measure_attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, f
     attended = [box for box in looks if box[2] > box[0] and box[3] > box[1]]
     inside = [_clip_box(box) for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4).tolist()]
     objects = [box for box in inside if box[2] > box[0] and box[3] > box[1]]
-    area, wanted = union_area(attended), union_area(objects)
-    both = area + wanted - union_area([*attended, *objects])
-    precision = both / area if area > 0 and wanted > 0 else float("nan")
-    recall = both / wanted if wanted > 0 else float("nan")
+    area, object_area = union_area(attended), union_area(objects)
+    both = area + object_area - union_area([*attended, *objects])
+    precision = both / area if area > 0 and object_area > 0 else float("nan")
+    recall = both / object_area if object_area > 0 else float("nan")
     return precision, recall, area
 
 

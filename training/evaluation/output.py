@@ -48,21 +48,21 @@ def check_writable(path: Path) -> None:
         raise TNetError(f"The result cannot be written to '{path}'; name a file in a folder you may write to (--out).")
 
 
-class Bar:
+class ProgressBar:
     """A progress bar per pass over the images."""
 
-    def __init__(self, *, shown: bool) -> None:
-        self._shown, self._what = shown, ""
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown, self._what = is_shown, ""
         self._bar: tqdm[Any] | None = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def update(self, what: str, done: int, total: int) -> None:
         if what != self._what:
             self.__exit__()
             self._what = what
-            self._bar = tqdm(total=total, desc=what, unit="image", disable=not self._shown, mininterval=0.5)
+            self._bar = tqdm(total=total, desc=what, unit="image", disable=not self._is_shown, mininterval=0.5)
         assert self._bar is not None
         self._bar.update(done - self._bar.n)
 

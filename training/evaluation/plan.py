@@ -61,7 +61,7 @@ class Plan:
     tree: Tree  # looks taken per image
     budgets: list[tuple[int, ...]]
     trained: tuple[int, ...]  # the budget of training, or what was measured of it
-    whole: bool  # all cells of all images are looked at
+    is_whole: bool  # all cells of all images are looked at
     policies: tuple[str, ...]
     left_out: dict[str, str]  # policy -> why it is not measured
     batch_size: int
@@ -84,16 +84,16 @@ def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Pl
             f"A tree of {everything.nodes} looks per image is too large to know the worth of every cell "
             f"(at most {_MAX_WHOLE_TREE} and three levels)."
         )
-    whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
-    tree = everything if whole else Tree(limits)
-    if not whole and tree.nodes > _MAX_LOOKS:
+    is_whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
+    tree = everything if is_whole else Tree(limits)
+    if not is_whole and tree.nodes > _MAX_LOOKS:
         raise TNetError(f"A budget of {tree.nodes - 1} looks per image is too large to measure; use a smaller one.")
     crops = 16 if config.is_baseline else 1024 if fast else 160
     return Plan(
         tree=tree,
         budgets=list(Tree(limits).budgets()),
         trained=tuple(min(a, b) for a, b in zip(config.budget, limits, strict=True)),
-        whole=whole,
+        is_whole=is_whole,
         policies=policies,
         left_out=left_out,
         batch_size=options.batch_size or max(1, crops // tree.nodes),
@@ -147,8 +147,8 @@ class Tree:
         levels = [torch.ones((batch, count, 1), dtype=torch.bool, device=ranks.device)]
         for depth, (width, level) in enumerate(zip(self.widths, self._levels(ranks), strict=True)):
             above = levels[-1].unsqueeze(3)  # (B, S, parents, 1): a look needs its parent
-            wanted = level.view(batch, 1, above.shape[2], width) < limits[:, depth].view(1, count, 1, 1)
-            levels.append((above & wanted).flatten(2))
+            taken = level.view(batch, 1, above.shape[2], width) < limits[:, depth].view(1, count, 1, 1)
+            levels.append((above & taken).flatten(2))
         return torch.cat(levels, dim=2)
 
     def _levels(self, values: Tensor) -> tuple[Tensor, ...]:

@@ -79,14 +79,14 @@ def report_accuracies(results: Results, config: TNetConfig, plan: Plan, options:
     valid = np.array([not budget or budget[0] > 0 for budget in plan.budgets])
     for name in found.names:
         likelihood = results[f"likelihood/{name}"].mean(0, dtype=np.float64)
-        shown = valid if name == LOOKS_ONLY else np.ones(len(valid), dtype=bool)
+        visible = valid if name == LOOKS_ONLY else np.ones(len(valid), dtype=bool)
         content["policies"][name] = {
             "about": ABOUT[name],
-            "top1": round_values(found.value("top1", name), shown),
-            "top1_interval": round_values(found.interval("top1", name), shown),
-            "top5": round_values(found.value("top5", name), shown),
-            "top5_interval": round_values(found.interval("top5", name), shown),
-            "log_likelihood": round_values(likelihood, shown),
+            "top1": round_values(found.value("top1", name), visible),
+            "top1_interval": round_values(found.interval("top1", name), visible),
+            "top5": round_values(found.value("top5", name), visible),
+            "top5_interval": round_values(found.interval("top5", name), visible),
+            "log_likelihood": round_values(likelihood, visible),
         }
     for name, reason in plan.left_out.items():
         content["policies"][name] = {"about": ABOUT[name], "left_out": reason}
@@ -173,9 +173,9 @@ def compute_calibration_error(confidence: np.ndarray, right: np.ndarray) -> floa
     return float(np.abs(gaps).sum() / len(confidence))
 
 
-def round_values(values: np.ndarray, shown: np.ndarray | None = None) -> list[Any]:
-    """Return JSON numbers, null for NaN and where `shown` is false."""
-    hidden = np.isnan(values) if shown is None else np.isnan(values) | ~shown.reshape(-1, *[1] * (values.ndim - 1))
+def round_values(values: np.ndarray, visible: np.ndarray | None = None) -> list[Any]:
+    """Return JSON numbers, null for NaN and where `visible` is false."""
+    hidden = np.isnan(values) if visible is None else np.isnan(values) | ~visible.reshape(-1, *[1] * (values.ndim - 1))
     as_objects = np.round(np.asarray(values, dtype=np.float64), 6).astype(object)
     as_objects[hidden] = None
     return list(as_objects.tolist())

@@ -91,16 +91,16 @@ def _select_budgets(content: dict[str, Any]) -> list[int]:
 def _format_comparisons(content: dict[str, Any]) -> str:
     lines = []
     budgets = [tuple(result["budget"]) for result in content["budgets"]]
-    wanted = [at for at in _select_budgets(content) if budgets[at] and budgets[at][0]][:6]
+    columns = [at for at in _select_budgets(content) if budgets[at] and budgets[at][0]][:6]
     for name, found in content.get("comparisons", {}).items():
         cells = [name.replace("-", " − ")]
-        for at in wanted:
+        for at in columns:
             low, high = found["interval"][at]
             cells.append(f"{100 * found['difference'][at]:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]")
         lines.append(cells)
     if not lines:
         return ""
-    head = ["points of top-1 at", *(_format_count(budgets[at]) for at in wanted)]
+    head = ["points of top-1 at", *(_format_count(budgets[at]) for at in columns)]
     text = _align_columns([head, *lines])
     gap = content.get("gap_closed")
     one = (1,) * len(budgets[-1])  # one look per grid
@@ -138,8 +138,8 @@ def _format_stopping(content: dict[str, Any]) -> str:
     found = content.get("stopping")
     if not found:
         return ""
-    wanted = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-    points = [point for point in found["probability"]["points"] if point["threshold"] in wanted]
+    thresholds = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+    points = [point for point in found["probability"]["points"] if point["threshold"] in thresholds]
     rows = [
         [f"{p['threshold']:g}", _format_percent(p["top1"]), f"{p['looks']:.2f}", f"{p['flops'] / 1e9:.2f}"]
         for p in points
@@ -164,15 +164,15 @@ def _format_equivariance(content: dict[str, Any]) -> str:
     if not found:
         return ""
     rows = [["image", "score", "interval", "content", "position", "first look follows", "stays", "of images"]]
-    for told in found["transforms"].values():
-        first = told["first_look"]
-        ends = " … ".join(_format_signed(end) for end in told["score_interval"])
+    for move in found["transforms"].values():
+        first = move["first_look"]
+        ends = " … ".join(_format_signed(end) for end in move["score_interval"])
         row = [
-            told["about"],
-            _format_signed(told["score"]),
+            move["about"],
+            _format_signed(move["score"]),
             ends,
-            _format_signed(told["content"]),
-            _format_signed(told["position"]),
+            _format_signed(move["content"]),
+            _format_signed(move["position"]),
         ]
         rows.append([*row, _format_percent(first["followed"]), _format_percent(first["stayed"]), str(first["images"])])
     low, high = (_format_signed(end) for end in found["score_interval"])

@@ -63,19 +63,19 @@ def time_budgets(
                 break
             for budget in chosen:
                 seconds.setdefault(budget, []).append(run(source, budget))
-    told: Timings = {
+    timings: Timings = {
         budget: {"ms_per_image": round(1000 * float(np.median(found)), 3)} for budget, found in seconds.items()
     }
     kind = "cuda" if model.device.type == "cuda" else "cpu"
     if kind == "cuda":
-        for budget in told:
-            told[budget]["memory_gb"] = round(memory[budget] / 1e9, 4)
+        for budget in timings:
+            timings[budget]["memory_gb"] = round(memory[budget] / 1e9, 4)
     rounds = len(seconds[chosen[0]])
     about = {
         "about": ABOUT + _MEMORY[kind], "batch_size": 1, "images": rounds, "budgets": len(chosen),
         "seconds": round(time.perf_counter() - began, 1),
     }  # fmt: skip
-    return told, about
+    return timings, about
 
 
 def select_affordable(

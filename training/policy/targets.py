@@ -47,9 +47,9 @@ def make_listwise(temperature: float) -> Target:
     """Return the cross-entropy between a softmax over the values and the policy: ranks all cells, not only the best."""
 
     def loss(scores: Tensor, values: Tensor, unseen: Tensor) -> Tensor:
-        wanted = (values / temperature).masked_fill(~unseen, float("-inf")).softmax(1)
+        expected = (values / temperature).masked_fill(~unseen, float("-inf")).softmax(1)
         log_probs = scores.masked_fill(~unseen, float("-inf")).log_softmax(1)
-        return -(wanted * log_probs.masked_fill(~unseen, 0.0)).sum(1).mean()
+        return -(expected * log_probs.masked_fill(~unseen, 0.0)).sum(1).mean()
 
     return loss
 

@@ -145,7 +145,7 @@ def test_where_the_tree_is_too_large_separate_traversals_give_the_same_numbers(
     whole, _ = measured(config, policies=names)
     monkeypatch.setattr(options_module, "_MAX_WHOLE_TREE", 5)
     apart, _ = measured(config, policies=names)
-    assert not make_plan(config, Options()).whole
+    assert not make_plan(config, Options()).is_whole
     for key, values in whole.results.items():
         if key.startswith(("top1", "top5", "stop/right", "cells", "inner", "area")):
             assert np.allclose(apart.results[key], values, equal_nan=True, atol=1e-6), key
@@ -173,7 +173,7 @@ def test_random_looks_differ_from_grid_to_grid_and_not_with_the_sampling() -> No
 
 def test_the_learned_looks_alone_do_not_need_the_whole_tree() -> None:
     alone = make_plan(TWO, Options(budget=1, policies=("learned",)))
-    assert alone.tree.widths == (1,) and not alone.whole
+    assert alone.tree.widths == (1,) and not alone.is_whole
     assert make_plan(TWO, Options(budget=1, policies=("learned", "centre"))).tree.widths == (9,)
     with BackboneCalls(varied(TWO)) as calls:
         found, _ = measured(TWO, policies=("learned",), budget=1, batch_size=28, equivariance=False)
