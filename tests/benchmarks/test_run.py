@@ -32,12 +32,14 @@ def test_three_levels_beat_the_whole_image_and_optimised_copies_the_plain_model(
     assert found.fast["tnet"] < 1.1 * found.plain["tnet"]
 
 
+@pytest.mark.long
 def test_a_batch_is_worth_more_to_looks_than_to_the_whole_image() -> None:
     found = alternatives.against(alternatives.PAIRS[0], 8, rounds=1)
     assert found.times > 1.5  # goal: 2.5
     assert found.times_fast > 1.1
 
 
+@pytest.mark.long
 def test_one_evaluation_gives_the_whole_curve() -> None:
     assert curve.curve(rounds=1)["times"] > 2  # goal: 3
 
@@ -53,6 +55,7 @@ def test_time_grows_with_looks_and_not_with_pixels() -> None:
     assert by_side["pixels"] == 64 and by_side["growth"] < 1.6
 
 
+@pytest.mark.long
 def test_the_app_starts_and_traverses() -> None:
     found = cold.cold_start(1)
     assert 0 < found["page_seconds"] < found["traversal_seconds"]
