@@ -38,6 +38,12 @@ from training.policy.bank import FeatureBank, check_two_levels, make_bank, pick_
 from training.policy.targets import compute_worth
 
 _IMAGES_AT_ONCE = 8
+ABOUT = (
+    "Mean log-likelihood of the full-image prediction, sum over classes of p_full(class) log p(class), at each budget; "
+    "p_full is the backbone's distribution over classes at the temperature given here. 'best' is what p_full itself "
+    "would get. Intervals are those of a paired bootstrap over images."
+)
+_CHUNK_ROWS = 64  # images at once
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,14 +143,6 @@ def measure_agreement(
         **measure_likelihoods(model, sharp, options),
     }
     return content
-
-
-ABOUT = (
-    "Mean log-likelihood of the full-image prediction, sum over classes of p_full(class) log p(class), at each budget; "
-    "p_full is the backbone's distribution over classes at the temperature given here. 'best' is what p_full itself "
-    "would get. Intervals are those of a paired bootstrap over images."
-)
-_CHUNK_ROWS = 64  # images at once
 
 
 def measure_likelihoods(model: TNet, bank: FeatureBank, options: Options) -> dict[str, Any]:

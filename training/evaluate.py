@@ -36,6 +36,8 @@ from training.evaluation.table import format_evaluation
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
 
+_RECIPE_SUFFIXES = (".yaml", ".yml")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -154,9 +156,6 @@ def _say(text: str) -> None:
 
 def _ignore(_: str) -> None:
     return
-
-
-_RECIPE_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,9 @@ def _expand_labels(labels: Tensor, looks: Tensor) -> Tensor:
     return labels.view(-1, *[1] * (looks.ndim - 1)).expand_as(looks)
 
 
+# Which looks are taken while training -----------------------------------------------------------------
+
+
 def make_selector(policy: PolicySection, config: TNetConfig) -> Select:
     """Return the way of choosing looks that a recipe asks for."""
     if policy.select == "gumbel":

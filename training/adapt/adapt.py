@@ -24,6 +24,8 @@ from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank
 from training.publishing.model_card import write_card
 
+_SHOWN = ("learned", "random", "centre", "mean", "oracle")
+
 
 def adapt(
     options: AdaptOptions,
@@ -110,9 +112,6 @@ def _make_provenance(
         "options": options.to_provenance(),
         "validation": report,
     }
-
-
-_SHOWN = ("learned", "random", "centre", "mean", "oracle")
 
 
 def write_adapted_card(folder: Path, title: str) -> None:

@@ -30,6 +30,8 @@ from training.policy.targets import compute_worth, make_reinforce
 from training.policy.training import PolicyTraining
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
+_SPREAD_ROWS = 512  # images from which the spread of features is taken
+
 
 def learn(
     model: TNet, banks: dict[str, FeatureBank], options: AdaptOptions, *, quiet: bool = False
@@ -72,9 +74,6 @@ def make_policy_recipe(options: AdaptOptions) -> Recipe:
 
 def _choose_target(objective: Objective) -> Any:
     return "likelihood" if objective == "reinforce" else objective
-
-
-_SPREAD_ROWS = 512  # images from which the spread of features is taken
 
 
 @dataclass(frozen=True)

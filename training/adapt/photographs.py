@@ -33,6 +33,7 @@ from training.evaluation.stream import evaluation_mode, load_batches, spread_ind
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 
 TRAIN, HELD_OUT = "train", "held-out"
+_IMAGES_AT_ONCE = 8  # images; each has n * n + 1 crops
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,9 @@ def _name_folder(folder: Path) -> str:
     return "/".join(parts) if parts[-1].lower() in ("train", "val", "validation", "test", "images") else parts[-1]
 
 
+# Targets ----------------------------------------------------------------------------------------------
+
+
 @torch.inference_mode()
 def predict_full_image(model: TNet, images: Tensor, side: int) -> Tensor:
     """Return probabilities of the classes by backbone and classifier alone: (B, 3, S, S) in [-1, 1] -> (B, classes)."""
@@ -158,7 +162,7 @@ class FullImageLabels:
         return replace(self._dataset[index], label=self.labels[index])
 
 
-_IMAGES_AT_ONCE = 8  # images; each has n * n + 1 crops
+# Banks ------------------------------------------------------------------------------------------------
 
 
 def make_banks(

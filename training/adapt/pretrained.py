@@ -35,6 +35,7 @@ from training.recipes.recipe import InitSection
 Labels = Literal["none", "folders", "names"]
 Objective = Literal["likelihood", "ranking", "reinforce"]
 WEIGHTS = ("timm", "wheel")
+_MAX_CHANNELS = 512  # the location module has about three times their square in parameters
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,9 @@ class AdaptOptions:
 _NUMBERED = re.compile(r"[\s_-]+\d+$")
 
 
+# Classes ----------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Classes:
     names: tuple[str, ...] = ()  # all different, in the order of the classifier; empty: unknown
@@ -144,6 +148,9 @@ def _make_distinct(names: list[str], ids: list[str] | tuple[str, ...]) -> tuple[
 def _append_marks(names: list[str], marks: list[str] | tuple[str, ...]) -> tuple[str, ...]:
     often = Counter(names)
     return tuple(name if often[name] == 1 else f"{name} ({mark})" for name, mark in zip(names, marks, strict=True))
+
+
+# The model --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -200,9 +207,6 @@ def _find_pretrained(options: AdaptOptions) -> PretrainedCfg:
     if about.label_offset:
         raise TNetError(f"The classifier of '{name}' has classes that are to be left out, which is not possible here.")
     return about
-
-
-_MAX_CHANNELS = 512  # the location module has about three times their square in parameters
 
 
 def choose_late_map(config: TNetConfig) -> TNetConfig:

@@ -17,6 +17,17 @@ from training.data.resize import METHODS, resize
 from training.data.sample import Sample
 from training.recipes.recipe import AugmentSection
 
+MAX_CROP_ATTEMPTS = 50
+MIN_COVERED = 0.1  # share of some annotated box that a crop must show
+Crop = tuple[int, int, int, int]  # y, x, height, width in pixels
+BRIGHTNESS = 32 / 255  # largest addition, either way
+SATURATION = (0.5, 1.5)
+HUE = 0.2  # largest turn, either way, as a share of the hue circle
+CONTRAST = (0.5, 1.5)
+STRIP = 16  # rows
+F32 = np.float32
+TINY = np.float32(1e-20)  # keeps divisions by zero away; what is divided is zero there too
+
 
 class Augment:
     """Crop, resize, flip, colour, shift and turn, in the order of the official code.
@@ -60,10 +71,7 @@ def to_model_space(planes: np.ndarray) -> np.ndarray:
     return planes
 
 
-MAX_CROP_ATTEMPTS = 50
-MIN_COVERED = 0.1  # share of some annotated box that a crop must show
-
-Crop = tuple[int, int, int, int]  # y, x, height, width in pixels
+# Crop -------------------------------------------------------------------------------------------------
 
 
 def draw_crop(
@@ -124,6 +132,9 @@ def _shows_a_box(crop: Crop, pixels: np.ndarray, height: int, width: int) -> boo
     return bool(((area >= 1) & (across * down >= MIN_COVERED * area)).any())
 
 
+# Shift and turn ---------------------------------------------------------------------------------------
+
+
 def translate(planes: np.ndarray, dx: float, dy: float) -> np.ndarray:
     """Shift (C, H, W) right by dx and down by dy pixels; to the nearest neighbour means by whole pixels."""
     _, height, width = planes.shape
@@ -156,14 +167,7 @@ def _find_overlap(side: int, shift: int) -> tuple[slice, slice]:
     return slice(max(shift, 0), side + min(shift, 0)), slice(max(-shift, 0), side - max(shift, 0))
 
 
-BRIGHTNESS = 32 / 255  # largest addition, either way
-SATURATION = (0.5, 1.5)
-HUE = 0.2  # largest turn, either way, as a share of the hue circle
-CONTRAST = (0.5, 1.5)
-
-STRIP = 16  # rows
-F32 = np.float32
-TINY = np.float32(1e-20)  # keeps divisions by zero away; what is divided is zero there too
+# Colour -----------------------------------------------------------------------------------------------
 
 
 def distort_colours(planes: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -22,6 +22,10 @@ from training.data.reading import is_folder, list_sub_folders, read_image, shrin
 from training.data.sample import NO_BOXES, Boxes, ImageDataset, Sample
 from training.recipes.recipe import DataSection
 
+Which = Literal["train", "validation"]
+# Other names under which data sets keep the split that is called 'validation' here, in order of preference.
+ALIASES = {"validation": ("val", "valid", "test"), "test": ("test_gt",)}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -143,12 +147,6 @@ def _check_names(dataset: FileDataset) -> None:
         value, times = Counter(values).most_common(1)[0] if values else ("", 0)
         if times > 1:
             raise TNetError(f"{dataset.name} has {times} times the same {what} name, '{value}'; they must differ.")
-
-
-Which = Literal["train", "validation"]
-
-# Other names under which data sets keep the split that is called 'validation' here, in order of preference.
-ALIASES = {"validation": ("val", "valid", "test"), "test": ("test_gt",)}
 
 
 def is_held_out(name: str, holdout: int) -> bool:

@@ -23,6 +23,7 @@ SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".avif"}
 )  # of files that count as images in a folder
 JPEG_START = b"\xff\xd8\xff"
+MAX_LIST_BYTES = 64 << 20  # of a text file that lists images or classes; NABirds needs 4 MB
 
 
 def read_image(path: Path | str, shorter_side: int | None = None) -> tuple[np.ndarray, tuple[int, int]]:
@@ -88,9 +89,6 @@ def _read_jpeg_header(data: bytes) -> JpegImagePlugin.JpegImageFile | None:
 def _choose_ratio(height: int, width: int, shorter_side: int) -> int:
     """Return the reduction that a JPEG decoder can apply by itself and that leaves at least the wanted size."""
     return next((ratio for ratio in (8, 4, 2) if min(height, width) > ratio * shorter_side), 1)
-
-
-MAX_LIST_BYTES = 64 << 20  # of a text file that lists images or classes; NABirds needs 4 MB
 
 
 def is_folder(path: Path) -> bool:

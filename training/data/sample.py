@@ -18,6 +18,9 @@ import numpy as np
 from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
 
+MAX_BOXES_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
+COLUMNS = ("file", "x", "y", "w", "h", "width", "height")
+
 
 def _no_boxes() -> np.ndarray:
     return np.zeros((0, 4), dtype=np.float32)
@@ -49,10 +52,6 @@ class ImageDataset(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Sample: ...
-
-
-MAX_BOXES_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
-COLUMNS = ("file", "x", "y", "w", "h", "width", "height")
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,9 @@ def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
         group["lr"] = group["peak_lr"] * factor
 
 
+# What learns ------------------------------------------------------------------------------------------
+
+
 def freeze(model: TNet, section: FreezeSection) -> None:
     """Exclude what the recipe names from learning."""
     for name in section.modules:
@@ -133,6 +136,9 @@ def _find_first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
         raise TNetError(f"The recipe freezes {count} stages, but the backbone has {len(ordered) - 1} after its stem.")
     table = dict(body.named_parameters())
     return [table[name] for names in ordered[: count + 1] for name in names]
+
+
+# The moving average -----------------------------------------------------------------------------------
 
 
 class WeightAverage:

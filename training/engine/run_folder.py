@@ -40,6 +40,10 @@ _CHANGEABLE_KEYS = {
     "about", "paper", "validate_every", "validation_images", "save_minutes", "provenance",
     "data.root", "data.cache", "data.workers",
 }  # fmt: skip
+_NAME = re.compile(r"state-(\d{9})")
+_NUMBERS = "state.json"
+_TENSORS = "tensors.safetensors"
+FORMAT = 1
 
 
 def check_folder(out: Path, *, resume: bool) -> None:
@@ -123,10 +127,7 @@ def write_checkpoint(
     return tn.save(model, folder, class_names=class_names, provenance=provenance)
 
 
-_NAME = re.compile(r"state-(\d{9})")
-_NUMBERS = "state.json"
-_TENSORS = "tensors.safetensors"
-FORMAT = 1
+# States of an unfinished run --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from training.data.dataset import FileDataset
 from training.data.sample import ImageDataset, Sample
 
 Match = Literal["name", "order"]
+_MAX_NAMED = 3  # classes that a sentence names
 
 
 def simplify_name(name: str) -> str:
@@ -100,9 +101,6 @@ def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDa
     elif len(dataset) and max(dataset.labels) >= count:
         raise TNetError(f"The data has a class {max(dataset.labels)}, but the checkpoint has only {count} classes.")
     return dataset
-
-
-_MAX_NAMED = 3  # classes that a sentence names
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,24 @@ from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.measure import Results
 from training.recipes.recipe import Recipe
 
+PER_IMAGE_ABOUT = (
+    "One image after the other, ordered by the crc32 of its name ('<class>/<file stem>'): 'images' holds the crc32s "
+    "as 8 hexadecimal digits each; 'top1' holds one text per budget whose hexadecimal digits are the images' bits, "
+    "first image first, 1 for a right prediction of the learned policy."
+)
+_EXACT = {
+    "imagenet:TNet": "imagenet-bagnet77",
+    "imagenet:BagNet-77": "bagnet77",
+    "fmow:TNet:448": "fmow-b0",
+    "fmow:TNet:896": "fmow-b0-3l",
+    "fmow:EfficientNet-B0:224:boxes": "fmow-en-b0-224",
+}
+# What makes two models the same: not how they are regularised, and not how many looks they were trained with.
+_ARCHITECTURE = (
+    "num_classes", "input_size", "base_resolution", "grid", "cell_fraction", "levels",
+    "location", "positional", "weighting", "location_block", "location_rows",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -89,11 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-PER_IMAGE_ABOUT = (
-    "One image after the other, ordered by the crc32 of its name ('<class>/<file stem>'): 'images' holds the crc32s "
-    "as 8 hexadecimal digits each; 'top1' holds one text per budget whose hexadecimal digits are the images' bits, "
-    "first image first, 1 for a right prediction of the learned policy."
-)
+# Results per image ------------------------------------------------------------------------------------
 
 
 def pack_results(results: Results, budgets: list[tuple[int, ...]]) -> dict[str, Any]:
@@ -138,18 +152,7 @@ def _find_unique(values: np.ndarray) -> np.ndarray:
     return np.flatnonzero(counts[inverse] == 1)
 
 
-_EXACT = {
-    "imagenet:TNet": "imagenet-bagnet77",
-    "imagenet:BagNet-77": "bagnet77",
-    "fmow:TNet:448": "fmow-b0",
-    "fmow:TNet:896": "fmow-b0-3l",
-    "fmow:EfficientNet-B0:224:boxes": "fmow-en-b0-224",
-}
-# What makes two models the same: not how they are regularised, and not how many looks they were trained with.
-_ARCHITECTURE = (
-    "num_classes", "input_size", "base_resolution", "grid", "cell_fraction", "levels",
-    "location", "positional", "weighting", "location_block", "location_rows",
-)  # fmt: skip
+# The paper's rows -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

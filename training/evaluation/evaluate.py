@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _MAX_NAMED = 20  # unreadable files listed
+Progress = Callable[[str, int, int], None]  # what is done, images done, images in all (of this process)
 
 
 def evaluate(
@@ -132,9 +133,6 @@ def _strip_folders(sentence: str) -> str:
 def _clean_line(text: str) -> str:
     printable = "".join(c if c.isprintable() else " " for c in text).strip()
     return printable[:200] or "unnamed"
-
-
-Progress = Callable[[str, int, int], None]  # what is done, images done, images in all (of this process)
 
 
 @dataclass(frozen=True)

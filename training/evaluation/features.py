@@ -29,6 +29,7 @@ from training.evaluation.stream import Batch
 # (paths of the grids (B, parents, depth): the cells from the thumbnail down to each, unit logits
 # (B, parents, n * n), images by index) -> scores, larger is looked at sooner
 Ranker = Callable[[Tensor, Tensor, list[int]], Tensor]
+_MAX_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
 
 
 def rank_as_learned(_paths: Tensor, logits: Tensor, _images: list[int]) -> Tensor:
@@ -157,9 +158,6 @@ def _sort_looks(trace: Trace, tree: Tree) -> dict[str, Any]:
         "features": trace.features[rows], "projections": trace.projections[rows],
         "logits": logits, "cells": cells, "boxes": first,
     }  # fmt: skip
-
-
-_MAX_ELEMENTS = 1 << 23  # of the largest temporary; more sets are processed in parts
 
 
 def project_features(model: TNet, features: Tensor) -> Tensor:

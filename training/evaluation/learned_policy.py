@@ -16,6 +16,11 @@ from training.evaluation.plan import Plan
 from training.evaluation.policies import compute_centre_scores
 
 _MAX_TYPICAL = 12  # names listed at each end
+THRESHOLDS = (*(round(0.05 * i, 2) for i in range(20)), 0.97, 0.99, 1.0)
+RULES = {
+    "probability": "Stop after the first looks whose highest probability exceeds the threshold.",
+    "margin": "Stop after the first looks whose two best classes are further apart than the threshold.",
+}
 
 
 def count_taken(cells: np.ndarray, count: int) -> np.ndarray:
@@ -105,13 +110,6 @@ def find_typical_images(results: Results) -> dict[str, Any]:
 
 def _round(value: Any, digits: int = 6) -> Any:
     return np.round(np.asarray(value, dtype=np.float64), digits).tolist()
-
-
-THRESHOLDS = (*(round(0.05 * i, 2) for i in range(20)), 0.97, 0.99, 1.0)
-RULES = {
-    "probability": "Stop after the first looks whose highest probability exceeds the threshold.",
-    "margin": "Stop after the first looks whose two best classes are further apart than the threshold.",
-}
 
 
 def count_prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) -> np.ndarray:

@@ -22,6 +22,8 @@ from tnet_core.checkpoints.hub_id import PREFIX
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
 
+_PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
+
 
 def to_compact_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -71,7 +73,7 @@ class ProgressBar:
             self._bar.close()
 
 
-_PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
+# How it was measured ----------------------------------------------------------------------------------
 
 
 def describe_run(device: torch.device, processes: int = 1, command: Sequence[str] | None = None) -> dict[str, Any]:

@@ -24,6 +24,16 @@ from training.evaluation.features import Looks, Ranker, classify_subsets, look_a
 from training.evaluation.plan import Tree
 from training.evaluation.stream import Batch
 
+MEAN_ABOUT = (
+    "The same cells for every image, ranked by the mean location probability over the evaluated images themselves, "
+    "which a first pass over their thumbnails measures (and over the learned looks of each level but the last)."
+)
+ORACLE_ABOUT = (
+    "Chosen with hindsight, greedily: each look is the one that makes the prediction right, or else gives the true "
+    "class the most probability. Exactly the best choice with one look per level, a lower bound of it with more."
+)
+_RIGHT = 1e6  # a right prediction outweighs any log-likelihood
+
 
 def compute_centre_scores(n: int) -> np.ndarray:
     """Return scores from the middle outwards, as `tnet_core.inference.policies.centre` has them: (n * n,)."""
@@ -62,12 +72,6 @@ def make_random_ranker(seed: int, draw: int) -> Ranker:
     return rank
 
 
-MEAN_ABOUT = (
-    "The same cells for every image, ranked by the mean location probability over the evaluated images themselves, "
-    "which a first pass over their thumbnails measures (and over the learned looks of each level but the last)."
-)
-
-
 def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
     """Return return, per depth, the summed probability of each cell and, last, the number of grids: (depths, n * n +
     1).
@@ -90,13 +94,6 @@ def sum_probabilities(model: TNet, batches: Iterable[Batch]) -> np.ndarray:
 def average_probabilities(total: np.ndarray) -> list[np.ndarray]:
     """Return the mean probability of each cell (n * n,) per depth; uniform where no grid was seen."""
     return [row[:-1] / row[-1] if row[-1] else np.full(len(row) - 1, 1 / (len(row) - 1)) for row in total]
-
-
-ORACLE_ABOUT = (
-    "Chosen with hindsight, greedily: each look is the one that makes the prediction right, or else gives the true "
-    "class the most probability. Exactly the best choice with one look per level, a lower bound of it with more."
-)
-_RIGHT = 1e6  # a right prediction outweighs any log-likelihood
 
 
 class Oracle:

@@ -25,6 +25,8 @@ from training.data.sample import ImageDataset
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -102,9 +104,6 @@ def spread_indices(count: int, limit: int | None) -> list[int]:
     if limit is None or limit >= count:
         return list(range(count))
     return [index * count // limit for index in range(limit)]
-
-
-T = TypeVar("T")
 
 
 def share_indices(indices: list[int], accelerator: Accelerator | None) -> AbstractContextManager[Any]:

@@ -31,6 +31,16 @@ _MAX_BASES = 3  # recipes below one another
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 T = TypeVar("T")
+_RULES = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9_]*)", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+",
+        list("-+.0123456789"),
+    ),
+)
 
 
 def list_recipes() -> list[str]:
@@ -190,18 +200,6 @@ def _suggest(given: str, known: Sequence[str]) -> str:
 
     nearest = next(candidates(), None)
     return f" (did you mean '{nearest}'?)" if nearest else ""
-
-
-_RULES = (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(?:0|[1-9][0-9_]*)", list("-+0123456789")),
-    (
-        "float",
-        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+",
-        list("-+.0123456789"),
-    ),
-)
 
 
 class _Loader(yaml.SafeLoader):

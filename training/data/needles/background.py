@@ -14,6 +14,7 @@ import numpy as np
 
 TURN = 1024  # angles are counted in parts of a full turn
 ONE = 1 << 16  # fixed-point one
+_GRAIN_SIDE = 509  # prime, so that repeats never line up with anything
 
 
 def draw_integer(generator: np.random.Generator, low: int, high: int) -> int:
@@ -33,9 +34,6 @@ def sine(angle: int) -> int:
 
 def cosine(angle: int) -> int:
     return int(sine_table()[(angle + TURN // 4) % TURN])
-
-
-_GRAIN_SIDE = 509  # prime, so that repeats never line up with anything
 
 
 def convert_hsv(hue: int, saturation: int, value: int) -> tuple[int, int, int]:
