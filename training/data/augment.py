@@ -71,9 +71,6 @@ def to_model_space(planes: np.ndarray) -> np.ndarray:
     return planes
 
 
-# Crop -------------------------------------------------------------------------------------------------
-
-
 def draw_crop(
     height: int,
     width: int,

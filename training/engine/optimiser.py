@@ -142,7 +142,10 @@ def _find_first_stages(body: nn.Module, count: int) -> list[nn.Parameter]:
 
 
 class WeightAverage:
-    """Average of parameters and batch-norm statistics; the reward baseline and counters are copied."""
+    """Average of parameters and batch-norm statistics, which is what gets measured and saved.
+
+    The reward baseline and counters are copied.
+    """
 
     def __init__(self, model: TNet, decay: float) -> None:
         self.decay = decay

@@ -22,7 +22,10 @@ LOGGED = ("joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "l
 
 
 class Learner(nn.Module):
-    """images (B, 3, S, S), labels (B,) -> the loss, its terms and the next reward baseline."""
+    """Images (B, 3, S, S), labels (B,) -> the loss, its terms and the next reward baseline.
+
+    One step of learning as a module, so that data-parallel wrappers see a single forward call.
+    """
 
     def __init__(self, model: TNet, recipe: Recipe) -> None:
         super().__init__()
@@ -54,16 +57,17 @@ class Learner(nn.Module):
 def _detach(out: TrainOutput) -> TrainOutput:
     """Return the same numbers without their graph; keeping them keeps no activations alive."""
 
-    def detached(value: Tensor | list[Tensor]) -> Tensor | list[Tensor]:
+    def detach(value: Tensor | list[Tensor]) -> Tensor | list[Tensor]:
         return [item.detach() for item in value] if isinstance(value, list) else value.detach()
 
-    return TrainOutput(**{f.name: detached(getattr(out, f.name)) for f in fields(out)})  # type: ignore[arg-type]
+    return TrainOutput(**{f.name: detach(getattr(out, f.name)) for f in fields(out)})  # type: ignore[arg-type]
 
 
 def mix_images(images: Tensor, labels: Tensor, alpha: float, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Lay each image over another; return the blends, the label of the stronger image, the shares of all classes.
 
-    (B, 3, S, S), (B,) -> the same, and (B, classes). Shares of the stronger image are at least a half, so the
+    Mixup, which is not in the official code, keeps a network from knowing a small data set by heart: no blend is seen
+    twice. (B, 3, S, S), (B,) -> the same, and (B, classes). Shares of the stronger image are at least a half, so the
     label that rewards are given for stays that of the image itself.
     """
     share = Beta(alpha, alpha).sample((len(images),)).to(images)
