@@ -49,6 +49,9 @@ def test_every_file_is_listed_and_every_photograph_is_there() -> None:
 def test_there_are_photographs_for_any_photo_and_one_of_a_bird() -> None:
     assert len(list_pictures_of_kind("photo")) >= 8
     assert list_pictures_of_kind("bird")
+    pets = list_pictures_of_kind("pet")
+    assert {"dogs.jpg", "cat.jpg"} == {picture.file for picture in pets}
+    assert set(pets) <= set(list_pictures_of_kind("photo"))
 
 
 @pytest.mark.parametrize("picture", read_picture_list(), ids=name)

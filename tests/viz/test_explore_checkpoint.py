@@ -112,6 +112,9 @@ def test_budgets_are_written_in_words(budget: tuple[int, ...], written: str) -> 
         ("folder", {"dataset": "CUB-200-2011"}, "bird"),
         ("folder", {"recipe": "nabirds-b0"}, "bird"),
         ("folder", {"dataset": "needles (generated)"}, "needles"),
+        ("tnet-lite0-pets", {}, "pet"),
+        ("folder", {"dataset": "Oxford-IIIT Pet"}, "pet"),
+        ("carpets", {}, "photo"),
         ("cubism", {"dataset": 5}, "photo"),
         ("folder", {}, "photo"),
     ],
@@ -121,7 +124,7 @@ def test_a_checkpoint_is_for_what_it_was_trained_on(source: str, provenance: dic
 
 
 def test_the_gallery_shows_what_suits_the_checkpoint() -> None:
-    for kind in ("photo", "bird"):
+    for kind in ("photo", "bird", "pet"):
         titles = [picture.title for picture in gallery.list_pictures(kind)]
         assert titles == [item.title for item in list_pictures_of_kind(kind)]
     assert len(gallery.list_pictures("photo")) > len(gallery.list_pictures("bird"))
@@ -157,8 +160,9 @@ def test_a_fetched_picture_is_called_by_its_file_name() -> None:
     assert (picture.title, picture.credit) == ("Great tit 2", "from somewhere")
 
 
-def test_only_birds_are_invited() -> None:
+def test_birds_and_pets_are_invited() -> None:
     assert "200 species" in gallery.render_invitation("bird", 200)
+    assert "37 breeds" in gallery.render_invitation("pet", 37)
     assert gallery.render_invitation("photo", 1000) == ""
 
 

@@ -14,7 +14,7 @@ from tnet_core import TNetError
 
 EXAMPLES_FOLDER = Path(__file__).resolve().parents[2] / "examples"
 LIST_FILE = "examples.yaml"
-PICTURE_KINDS = ("photo", "bird", "needles")
+PICTURE_KINDS = ("photo", "bird", "pet", "needles")
 
 
 @dataclass(frozen=True)

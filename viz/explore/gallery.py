@@ -20,7 +20,9 @@ from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, list_pictu
 
 _THUMBNAIL_SIDE = 240
 # First word found wins; a checkpoint that says nothing takes any photograph.
-_KIND_WORDS = (("photo", r"imagenet"), ("needles", r"needle"), ("bird", r"\bcub\b|cub-?200|bird"))
+_KIND_WORDS = (
+    ("photo", r"imagenet"), ("needles", r"needle"), ("bird", r"\bcub\b|cub-?200|bird"), ("pet", r"\bpets?\b"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ def render_gallery(pictures: Sequence[ExamplePicture], selected: int | None) -> 
 
 def render_invitation(kind: str, classes: int) -> str:
     """Render one sentence about what to bring, or nothing."""
-    if kind != "bird":
+    wanted = {"bird": ("a bird", "species", "bird"), "pet": ("a cat or a dog", "breeds", "animal")}.get(kind)
+    if wanted is None:
         return ""
+    animal, names, each = wanted
     return (
-        f'<p class="tn-invitation">Bring a photograph of a bird of your own. The model knows {classes} species and '
-        "gives every bird one of their names.</p>"
+        f'<p class="tn-invitation">Bring a photograph of {animal} of your own. The model knows {classes} {names} and '
+        f"gives every {each} one of their names.</p>"
     )
 
 
@@ -91,7 +95,7 @@ def _encode_thumbnail(picture: ExamplePicture) -> str:
 
 
 def find_picture_kind(card: CheckpointCard) -> str:
-    """Return 'photo', 'bird' or 'needles', from what the checkpoint is called and was trained on."""
+    """Return 'photo', 'bird', 'pet' or 'needles', from what the checkpoint is called and was trained on."""
     texts = [card.source, card.provenance.get("recipe"), card.provenance.get("dataset"), card.title]
     if card.evaluation is not None:
         texts.append(card.evaluation.dataset)
