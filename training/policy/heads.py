@@ -1,0 +1,115 @@
+"""Train classifier, positional and weighting modules on a feature bank: new classes for a backbone that stays as it is.
+
+For every image of a step some sets of looks are drawn and predict together; the thumbnail and some looks also predict
+alone, as in the paper's per-feature terms (`loss.lambda_c` is the share of the joint prediction). Positions start
+without effect and are held close to it, as in `training.adapt.aggregation`; weights start as a plain average.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from tnet_core.errors import TNetError
+from tnet_core.modeling.tnet import TNet
+from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
+from training.engine.warm_start import set_even_weights
+from training.evaluation.features import weigh_subsets
+from training.evaluation.plan import rank_cells
+from training.policy.bank import FeatureBank, compute_positional_shift, measure_spread
+from training.recipes.recipe import HeadsSection, LossSection, OptimSection
+
+
+@torch.no_grad()
+def reset_heads(model: TNet) -> None:
+    """Make positions add nothing and looks count the same, as a bank for `train_heads` needs it."""
+    assert model.positional is not None
+    model.positional.linear.weight.zero_()
+    model.positional.linear.bias.zero_()
+    set_even_weights(model)
+
+
+def train_heads(
+    model: TNet,
+    bank: FeatureBank,  # made after `reset_heads`
+    options: HeadsSection,
+    loss: LossSection,
+    seed: int,
+    scores: Tensor | None = None,  # (rows, n * n) of a policy to draw looks from; None: evenly
+    *,
+    quiet: bool,
+) -> None:
+    """Change those three modules alone."""
+    assert model.positional is not None and model.weighting is not None
+    model.eval().requires_grad_(False)
+    learning = (model.classifier, model.positional, model.weighting)
+    for module in learning:
+        module.requires_grad_(True)
+    optim = OptimSection(
+        method="adamw", lr=options.lr, weight_decay=options.weight_decay, schedule="cosine", warmup=0.05
+    )  # fmt: skip
+    optimiser = make_optimiser(model, optim)
+    spread = measure_spread(bank).to(model.device)
+    per_epoch = -(-len(bank) // options.batch_size)
+    steps = max(1, round(options.epochs * per_epoch))
+    torch.manual_seed(seed)
+    bar = tqdm(range(steps), desc="heads", unit="step", disable=quiet, file=sys.stderr)
+    for step in bar:
+        epoch, position = divmod(step, per_epoch)
+        order = np.random.default_rng([seed, epoch]).permutation(len(bank))
+        rows = torch.from_numpy(order[position * options.batch_size : (position + 1) * options.batch_size])
+        set_rates(optimiser, compute_rate_factor(optim, step, steps))
+        looked = bank.rows(rows, model.device)
+        shift = compute_positional_shift(model)
+        preferred = torch.zeros(len(rows), model.config.cells) if scores is None else scores[rows]
+        features = F.dropout(looked.features + shift, options.dropout)
+        total = compute_heads_loss(model, features, looked.labels, preferred.to(model.device), options, loss)
+        total = total + options.closeness * (shift / spread).square().mean()
+        optimiser.zero_grad()
+        total.backward()
+        if not bool(torch.isfinite(total)):
+            raise TNetError(f"The loss of the heads is not a number any more at step {step + 1}; use a smaller rate.")
+        optimiser.step()
+        bar.set_postfix(loss=f"{total.item():.3f}", refresh=False)
+    model.requires_grad_(False)
+
+
+def compute_heads_loss(
+    model: TNet, features: Tensor, labels: Tensor, preferred: Tensor, options: HeadsSection, loss: LossSection
+) -> Tensor:
+    """Return the cross-entropy of sets of looks together and of looks alone.
+
+    V' (B, 1 + n * n, D), labels (B,), scores of the cells to draw looks by (B, n * n) -> scalar. Alone, the
+    thumbnail counts as much as all drawn looks of an image together.
+    """
+    batch, cells = preferred.shape
+    sizes = torch.randint(0, min(options.most, cells) + 1, (batch * options.sets,), device=features.device)
+    taken = draw_looks(preferred.repeat_interleave(options.sets, 0), sizes).view(batch, options.sets, cells)
+    masks = torch.cat([torch.ones_like(taken[:, :, :1]), taken], dim=2)
+    joint = model.classifier.linear(weigh_subsets(model, features, masks) @ features)
+    together = _compute_cross_entropy(joint, labels, loss.label_smoothing).mean()
+    alone = _compute_cross_entropy(model.classifier.linear(features[:, :1]), labels, loss.label_smoothing).mean()
+    count = min(options.alone, cells)
+    if count:
+        drawn = draw_looks(preferred, torch.full((batch,), count, device=features.device))
+        single = features[:, 1:][drawn].view(batch, count, -1)
+        looks = _compute_cross_entropy(model.classifier.linear(single), labels, loss.label_smoothing).mean()
+        alone = (alone + looks) / 2
+    return loss.lambda_c * together + (1 - loss.lambda_c) * alone
+
+
+def draw_looks(scores: Tensor, sizes: Tensor) -> Tensor:
+    """Draw `sizes` (B,) distinct cells per row from the softmax of the scores (B, n * n): (B, n * n) bool."""
+    uniform = torch.rand_like(scores).clamp(1e-9, 1 - 1e-7)
+    return rank_cells(scores - (-uniform.log()).log()) < sizes[:, None]
+
+
+def _compute_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    """Return that of logits (B, S, classes) against labels (B,): (B * S,)."""
+    every = labels.repeat_interleave(logits.shape[1], dim=0)
+    return F.cross_entropy(logits.flatten(0, 1), every, label_smoothing=smoothing, reduction="none")
