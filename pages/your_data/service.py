@@ -14,12 +14,10 @@ from typing import Any
 import tnet_core as tn
 from pages.explore.service import Explorer
 from tnet_core.numbers import whole
-from training.data.archive import describe_left_out as told_of_files
-from training.data.archive import unpack_zip
+from training.data.archive import describe_left_out_files, unpack_zip
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
-from training.evaluation.classes import describe_left_out as told_of_classes
-from training.evaluation.classes import select_known
+from training.evaluation.classes import describe_left_out_classes, select_known
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import POLICIES, Options
 
@@ -94,7 +92,7 @@ class Evaluator:
     def of_zip(self, session: str, file: str, name: str, wanted: Wanted, report: Report, into: str) -> Evaluated:
         """`into`: where to unpack for the time being."""
         with self._running(session, report) as run, unpack_zip(file, name, into, run.check) as found:
-            return self._evaluated(found.dataset, wanted, run, report, told_of_files(found.left_out))
+            return self._evaluated(found.dataset, wanted, run, report, describe_left_out_files(found.left_out))
 
     def of_folder(self, session: str, folder: Any, wanted: Wanted, report: Report) -> Evaluated:
         if not self.local:
@@ -159,7 +157,7 @@ class Evaluator:
             batch_size=None if model.device.type == "cuda" else AT_ONCE,
         )  # fmt: skip
         content = evaluate(model, known.dataset, options, progress)
-        notices = [left_out, told_of_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]
+        notices = [left_out, describe_left_out_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]
         return Evaluated(content, [*filter(None, notices), *_unreadable(content)])
 
 

@@ -13,7 +13,7 @@ import tnet_core as tn
 from pages.server.access import given_file
 from pages.server.here import asked_here
 from pages.your_data.service import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
-from training.evaluation.output import to_text
+from training.evaluation.output import evaluation_to_text
 from viz.common import fragments
 from viz.common.measured import VisitorEvaluation, add_evaluation
 from viz.your_data.page import INTRO, WAITING, ZIP_LAYOUT, render_chart_notice, render_file_link, render_result
@@ -76,7 +76,7 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
         title = explorer.shelf.choice(wanted.spec).title
         mine = add_evaluation(mine, wanted.spec, title, found.content)
         told = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
-        return [mine, "", told, render_file_link(mine[-1].name, to_text(found.content))]
+        return [mine, "", told, render_file_link(mine[-1].name, evaluation_to_text(found.content))]
 
     def on_stop(request: gr.Request) -> str:
         running = evaluator.cancel(session_of(request))

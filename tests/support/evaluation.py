@@ -11,7 +11,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from training.data.sample import Sample
-from training.evaluation.stream import Batch, EvaluationView, collate
+from training.evaluation.stream import Batch, EvaluationView, collate_samples
 
 NAMES = ("amber", "blue", "coral", "denim", "ebony", "fawn", "green")
 TWO, THREE = TINY, TINY_3L
@@ -82,4 +82,4 @@ def varied(config: tn.TNetConfig, seed: int = 1) -> tn.TNet:
 
 def batch_of(dataset: Canvases, config: tn.TNetConfig) -> Batch:
     views = EvaluationView(dataset, range(len(dataset)), config)
-    return collate([views[index] for index in range(len(dataset))])
+    return collate_samples([views[index] for index in range(len(dataset))])

@@ -50,7 +50,7 @@ class AdaptOptions:
     cell_fraction: float = 5 / 14  # of 448 px: cells of exactly 160 px
     base_resolution: int | None = None  # None: the side of a cell, so that looks are not resampled
     full_resolution: int | None = None  # of the full-image prediction; None: what the backbone was trained at
-    temperature: float = 0.5  # of the full-image prediction as a target; see `full_image.sharpened`
+    temperature: float = 0.5  # of the full-image prediction as a target; see `photographs.sharpen`
     budget: int = 3  # looks it takes where nobody says otherwise; any number at run time
     looks: int = 1  # looks that are learned one after the other, each given those before it
     objective: Objective = "likelihood"

@@ -59,14 +59,12 @@ def unpack_zip(path: Path | str, name: str, into: str | None = None, watch: Watc
     with tempfile.TemporaryDirectory(prefix="zip-", dir=into, ignore_cleanup_errors=True) as folder:
         found, left_out = _unpack(Path(path), Path(folder), watch)
         if not found:
-            sentence = (
-                f"The zip holds no images in class folders: pack one folder per class. {describe_left_out(left_out)}"
-            )
-            raise TNetError(sentence.strip())
+            sentence = "The zip holds no images in class folders: pack one folder per class."
+            raise TNetError(f"{sentence} {describe_left_out_files(left_out)}".strip())
         yield Unpacked(_ZipDataset(name, "uploaded", sorted(found), _make_entries(found)), left_out)
 
 
-def describe_left_out(left_out: LeftOut) -> str:
+def describe_left_out_files(left_out: LeftOut) -> str:
     """Return one sentence about what was left out; empty if nothing was."""
     parts = [f"{why} ({count})" for why, count in left_out.most_common()]
     return f"Left out of the zip: {', '.join(parts)}." if parts else ""

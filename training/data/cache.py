@@ -40,7 +40,7 @@ class Decodable(Protocol):
 
 
 class PixelCache:
-    """Indexable like `dataset.pixels`; images are read-only views of the file."""
+    """Indexable like `dataset.read_pixels`; images are read-only views of the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

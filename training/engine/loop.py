@@ -27,7 +27,7 @@ from training.engine.run_folder import CHECKPOINT_FOLDER, RunState
 from training.engine.step import Learner, OptimisationStep, make_accelerator
 from training.engine.validation import Stopping, Validation, measure_batch
 from training.engine.warm_start import warm_start
-from training.recipes.reading import to_mapping
+from training.recipes.reading import recipe_to_mapping
 from training.recipes.recipe import Recipe
 
 _LOG_EVERY = 10  # steps between records
@@ -214,7 +214,7 @@ class Engine:
         tensors = run_folder.collect_tensors(self.model, average, self._optimiser)
         scaler = self.accelerator.scaler
         numbers = {
-            "recipe": to_mapping(self.recipe),
+            "recipe": recipe_to_mapping(self.recipe),
             "data": run_folder.fingerprint_data(self.data),
             "origin": self.origin,
             "seconds": self._earlier_seconds + self.stopping.seconds,

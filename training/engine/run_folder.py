@@ -29,7 +29,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.sample import ImageDataset
 from training.evaluation.output import find_source_commit
-from training.recipes.reading import from_mapping, to_mapping, to_text
+from training.recipes.reading import recipe_from_mapping, recipe_to_mapping, recipe_to_text
 from training.recipes.recipe import Recipe
 
 RECIPE_FILE = "recipe.yaml"
@@ -69,7 +69,7 @@ def make_folder(out: Path) -> None:
 
 
 def write_recipe(out: Path, recipe: Recipe) -> None:
-    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(to_text(recipe)))
+    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(recipe_to_text(recipe)))
 
 
 def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
@@ -85,7 +85,7 @@ def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
 def refuse_changes(recipe: Recipe, data: dict[str, int], before: dict[str, Any]) -> None:
     """Refuse another recipe or other data than a run began with; `before` are the numbers of its state."""
     # Read back first: a state may be older than some key, which then has its default.
-    old, new = (dict(_flatten(to_mapping(made))) for made in (from_mapping(before["recipe"]), recipe))
+    old, new = (dict(_flatten(recipe_to_mapping(made))) for made in (recipe_from_mapping(before["recipe"]), recipe))
     for name in sorted(old.keys() | new.keys()):
         if (
             name not in _CHANGEABLE_KEYS

@@ -150,7 +150,7 @@ def list_names(names: dict[str, int]) -> str:
     return few + (", …" if len(names) > _MAX_NAMED else "")
 
 
-def describe_left_out(left_out: dict[str, int]) -> str:
+def describe_left_out_classes(left_out: dict[str, int]) -> str:
     """Return one sentence about classes that were left out; empty if none was."""
     if not left_out:
         return ""

@@ -29,7 +29,7 @@ def to_compact_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def to_text(content: dict[str, Any]) -> str:
+def evaluation_to_text(content: dict[str, Any]) -> str:
     """Return JSON with one line per field: small, and still legible in a diff."""
     return (
         "{\n" + ",\n".join(f"{json.dumps(key)}: {to_compact_text(value)}" for key, value in content.items()) + "\n}\n"
@@ -38,7 +38,7 @@ def to_text(content: dict[str, Any]) -> str:
 
 def write_evaluation(content: dict[str, Any], path: Path) -> None:
     """Write the file in one step: it is the old one or the new one, never half of it."""
-    data = to_text(content).encode("utf-8")
+    data = evaluation_to_text(content).encode("utf-8")
     if len(data) > MAX_BYTES[EVALUATION_FILE]:
         raise TNetError(f"The result has {len(data)} bytes, more than an evaluation may have; use a smaller budget.")
     write_atomically(path, lambda temporary: temporary.write_bytes(data))

@@ -66,7 +66,7 @@ class EvaluationView(Dataset[dict[str, Any]]):
         }  # fmt: skip
 
 
-def collate(items: Sequence[dict[str, Any]]) -> Batch:
+def collate_samples(items: Sequence[dict[str, Any]]) -> Batch:
     good = [item for item in items if not item["error"]]
     images: Any = [item["image"] for item in good]
     if images and images[0].dtype == np.float32:
@@ -92,7 +92,7 @@ def load_batches(
 ) -> Iterator[Batch]:
     """Yield all given images once. An unreadable one ends it with its sentence, unless it is to be skipped."""
     needed = min(workers, -(-len(indices) // batch_size))
-    loader = make_loader(EvaluationView(dataset, indices, config), needed, collate, batch_size=batch_size)
+    loader = make_loader(EvaluationView(dataset, indices, config), needed, collate_samples, batch_size=batch_size)
     for batch in loader:
         if batch.unreadable and not skip_unreadable:
             raise TNetError(batch.unreadable[0])

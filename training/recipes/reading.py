@@ -55,27 +55,27 @@ def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
         values = _read_file(file)
         for text in overrides:
             _override(values, text)
-        return from_mapping(values, name=file.stem)
+        return recipe_from_mapping(values, name=file.stem)
     except TNetError as error:
         raise TNetError(f"Recipe '{path}': {error}") from None
 
 
-def from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
+def recipe_from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
     """Return the checked recipe of nested plain values; a recipe without a name of its own takes `name`."""
     recipe = _read_section(Recipe, {"name": name, **values}, "")
     check_recipe(recipe)
     return recipe
 
 
-def to_mapping(recipe: Recipe) -> dict[str, Any]:
-    """Return plain YAML values, all of them written out; `from_mapping` reads them back to an equal recipe."""
+def recipe_to_mapping(recipe: Recipe) -> dict[str, Any]:
+    """Return plain YAML values, all of them written out; `recipe_from_mapping` reads them back to an equal recipe."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(recipe)))  # tuples become lists
     return plain
 
 
-def to_text(recipe: Recipe) -> str:
+def recipe_to_text(recipe: Recipe) -> str:
     """Return the same as the text of a recipe file."""
-    return dump(to_mapping(recipe))
+    return dump(recipe_to_mapping(recipe))
 
 
 def _find_recipe(path: Path | str) -> Path:

@@ -20,10 +20,9 @@ from tests.support.models import tiny
 from tests.training.data_files import picture
 from tnet_core.errors import TNetError
 from training.data import archive
-from training.data.archive import describe_left_out, unpack_zip
+from training.data.archive import describe_left_out_files, unpack_zip
 from training.data.folders import open_folder
-from training.evaluation.classes import describe_left_out as told_of_classes
-from training.evaluation.classes import select_known
+from training.evaluation.classes import describe_left_out_classes, select_known
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +78,7 @@ def test_a_zip_is_the_folder_that_was_packed(tmp_path: Path, place: Path) -> Non
         assert [entry.name for entry in data.dataset.entries] == [entry.name for entry in expected.entries]
         for index in range(6):
             np.testing.assert_array_equal(data.dataset[index].image, expected[index].image)
-        assert not data.left_out and describe_left_out(data.left_out) == ""
+        assert not data.left_out and describe_left_out_files(data.left_out) == ""
 
 
 def test_the_folder_right_above_an_image_is_its_class(tmp_path: Path, place: Path) -> None:
@@ -259,7 +258,7 @@ def test_classes_that_the_checkpoint_does_not_know_are_left_out_by_name(tmp_path
             (2, "007.Great_Tit/2"), (0, "Wren/1"), (0, "wren/0"),
         ]  # fmt: skip
         assert known.left_out == {"dodo": 1, "emu": 2}
-        said = told_of_classes(known.left_out)
+        said = describe_left_out_classes(known.left_out)
         assert said == "Left out: 3 images of 2 classes that the checkpoint does not know ('dodo', 'emu')."
     nothing = packed(tmp_path / "z", [("dodo/1.png", image())])
     with unpack_zip(nothing, "mine", str(place)) as data, pytest.raises(TNetError) as raised:

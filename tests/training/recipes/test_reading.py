@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from tnet_core.errors import TNetError
 from training.recipes.checks import check_recipe
-from training.recipes.reading import dump, from_mapping, list_recipes, parse, read_recipe, to_mapping, to_text
+from training.recipes.reading import (
+    dump,
+    list_recipes,
+    parse,
+    read_recipe,
+    recipe_from_mapping,
+    recipe_to_mapping,
+    recipe_to_text,
+)
 from training.recipes.recipe import DataSection, OptimSection, Recipe
 
 
@@ -275,18 +283,18 @@ def test_a_base_that_cannot_be_used_is_named(tmp_path: Path, base: str, message:
 
 def test_to_mapping_is_plain_complete_and_reads_back_from_text_of_either_kind(tmp_path: Path) -> None:
     recipe = read_recipe("fmow-b0-stage2", ["data.root=1e-3x", "model.config.budget=[2, 2]", "augment.aspect=[0.9, 1]"])
-    mapping = to_mapping(recipe)
+    mapping = recipe_to_mapping(recipe)
     assert mapping["precision"] == "no"
     assert mapping["model"]["config"] == {"budget": [2, 2]}
     assert mapping["data"]["needles"]["canvas"] == 896
-    assert from_mapping(mapping) == recipe
-    assert read_recipe(written(tmp_path, to_text(recipe))) == recipe
+    assert recipe_from_mapping(mapping) == recipe
+    assert read_recipe(written(tmp_path, recipe_to_text(recipe))) == recipe
     assert read_recipe(written(tmp_path, yaml.safe_dump(mapping))) == recipe
 
 
 def test_a_text_that_looks_like_a_number_stays_a_text(tmp_path: Path) -> None:
     recipe = replace(read_recipe("cub-b0"), data=DataSection(root="1e-3", cache="no", boxes="12"))
-    assert read_recipe(written(tmp_path, to_text(recipe))) == recipe
+    assert read_recipe(written(tmp_path, recipe_to_text(recipe))) == recipe
 
 
 scalars = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False)

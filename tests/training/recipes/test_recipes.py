@@ -9,7 +9,7 @@ import timm
 
 import tnet_core as tn
 from tnet_core.published import paper_rows
-from training.recipes.reading import from_mapping, list_recipes, read_recipe, to_mapping
+from training.recipes.reading import list_recipes, read_recipe, recipe_from_mapping, recipe_to_mapping
 
 BIRDS = [f"{data}-{kind}{i}" for data in ("cub", "nabirds") for kind in ("b", "en-b") for i in range(5)]
 FMOW_BASELINES = ["fmow-en-b0-cropped", "fmow-en-b0-224", "fmow-en-b0-448", "fmow-en-b0-896"]
@@ -74,7 +74,7 @@ def test_a_recipe_reads_describes_itself_and_survives_a_round_trip(name: str) ->
     recipe = read_recipe(name)
     assert recipe.name == name
     assert recipe.about
-    assert from_mapping(to_mapping(recipe)) == recipe
+    assert recipe_from_mapping(recipe_to_mapping(recipe)) == recipe
     assert count_parameters(recipe.config) > 0
 
 
