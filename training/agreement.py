@@ -23,9 +23,9 @@ from tnet_core.command import finished
 from tnet_core.errors import TNetError
 from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
-from training.adapt.photographs import FullImageLabels, open_photographs, sharpen, stream_targets
+from training.adapt.photographs import open_photographs, sharpen, stream_targets
 from training.adapt.pretrained import AdaptOptions, Classes
-from training.data.sample import ImageDataset
+from training.data.sample import DatasetView, ImageDataset
 from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.evaluate import evaluate
 from training.evaluation.features import Looks, Ranker, classify_subsets, project_features, rank_as_learned
@@ -129,9 +129,11 @@ def measure_agreement(
     model = tn.optimised(model)
     targets = [batch for _, batch in stream_targets(model, dataset, whole.side, _IMAGES_AT_ONCE, workers)]
     labels = pick_classes(torch.cat(targets)).tolist()
+    split = f"{dataset.split}, agreement with the backbone's own prediction for the whole image at {whole.side} px"
+    relabelled = DatasetView(dataset, split=split, labels=labels)
     options = Options(seed=seed, workers=workers)
     with ProgressBar(is_shown=not quiet) as bar:
-        content = evaluate(model, FullImageLabels(dataset, labels, whole.side), options, bar.update, command=command)
+        content = evaluate(model, relabelled, options, bar.update, command=command)
     if bank is None:
         bank = make_bank(
             model, stream_targets(model, dataset, whole.side, _IMAGES_AT_ONCE, workers), len(dataset), quiet=quiet

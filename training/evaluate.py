@@ -20,7 +20,7 @@ from tnet_core.published import attention_rows, paper_rows
 from training.data import open_folder, open_split
 from training.data.dataset import describe_folders
 from training.data.reading import is_folder, list_sub_folders
-from training.data.sample import ImageDataset, Sample
+from training.data.sample import DatasetView, ImageDataset
 from training.evaluation.classes import fit_to
 from training.evaluation.compare import PaperReference, find_paper_reference
 from training.evaluation.evaluate import evaluate
@@ -190,7 +190,7 @@ def open_data(
         folder = _find_sub_folder(folder, split)
     opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
     recorded = split_name or split or folder.resolve().name or opened.split
-    return OpenedData(_NamedDataset(opened, name or opened.name, recorded), recorded, None)
+    return OpenedData(DatasetView(opened, name=name or opened.name, split=recorded), recorded, None)
 
 
 def _find_sub_folder(folder: Path, split: str) -> Path:
@@ -222,20 +222,6 @@ def _open_recipe(spec: str, root: str | None, split: str | None) -> OpenedData:
         recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
     opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
     return OpenedData(opened, split or opened.split, recipe)
-
-
-class _NamedDataset:
-    """A data set under the name it is to be reported by."""
-
-    def __init__(self, dataset: ImageDataset, name: str, split: str) -> None:
-        self._dataset, self.name, self.split = dataset, name, split
-        self.class_names, self.labels = dataset.class_names, dataset.labels
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int) -> Sample:
-        return self._dataset[index]
 
 
 if __name__ == "__main__":

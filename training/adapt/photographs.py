@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Classes, Labels
 from training.data.dataset import Entry, FileDataset, is_held_out
 from training.data.reading import find_images, is_folder
-from training.data.sample import ImageDataset, Sample
+from training.data.sample import ImageDataset
 from training.engine.run_folder import fingerprint_data
 from training.evaluation.stream import evaluation_mode, load_batches, spread_indices
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
@@ -140,26 +140,6 @@ def stream_targets(
     for batch in load_batches(dataset, range(len(dataset)), model.config, batch_size, workers):
         assert isinstance(batch.images, Tensor)
         yield batch.images, batch.labels if side is None else predict_full_image(model, batch.images, side)
-
-
-class FullImageLabels:
-    """A data set whose labels are what the backbone says about the whole images.
-
-    Accuracy on it is agreement with that prediction, and its split says so.
-    """
-
-    def __init__(self, dataset: ImageDataset, labels: Sequence[int], side: int) -> None:
-        if len(labels) != len(dataset):
-            raise TNetError(f"There are {len(labels)} predictions for {len(dataset)} images.")
-        self._dataset = dataset
-        self.name, self.class_names, self.labels = dataset.name, dataset.class_names, tuple(labels)
-        self.split = f"{dataset.split}, agreement with the backbone's own prediction for the whole image at {side} px"
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int) -> Sample:
-        return replace(self._dataset[index], label=self.labels[index])
 
 
 # Banks ------------------------------------------------------------------------------------------------

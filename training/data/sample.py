@@ -9,7 +9,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -52,6 +52,32 @@ class ImageDataset(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Sample: ...
+
+
+class DatasetView:
+    """A data set under another name or split, with other class names or labels; what is None stays."""
+
+    def __init__(
+        self,
+        dataset: ImageDataset,
+        *,
+        name: str | None = None,
+        split: str | None = None,
+        class_names: Sequence[str] | None = None,
+        labels: Sequence[int] | None = None,
+    ) -> None:
+        if labels is not None and len(labels) != len(dataset):
+            raise TNetError(f"There are {len(labels)} labels for {len(dataset)} images.")
+        self._dataset = dataset
+        self.name, self.split = name or dataset.name, split or dataset.split
+        self.class_names = dataset.class_names if class_names is None else tuple(class_names)
+        self.labels = dataset.labels if labels is None else tuple(labels)
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Sample:
+        return replace(self._dataset[index], label=self.labels[index])
 
 
 @dataclass(frozen=True, slots=True)

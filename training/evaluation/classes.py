@@ -15,7 +15,7 @@ from typing import Literal
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.data.dataset import FileDataset
-from training.data.sample import ImageDataset, Sample
+from training.data.sample import DatasetView, ImageDataset
 
 Match = Literal["name", "order"]
 _MAX_NAMED = 3  # classes that a sentence names
@@ -74,30 +74,14 @@ def _describe_unknown(unknown: list[str], found: int, known: Sequence[str]) -> s
     )
 
 
-class RelabelledDataset:
-    """A data set with the checkpoint's labels."""
-
-    def __init__(self, dataset: ImageDataset, labels: Sequence[int], class_names: Sequence[str]) -> None:
-        self._dataset, self._of = dataset, list(labels)
-        self.name, self.split = dataset.name, dataset.split
-        self.class_names = tuple(class_names)
-        self.labels: Sequence[int] = [self._of[label] for label in dataset.labels]
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int) -> Sample:
-        sample = self._dataset[index]
-        return replace(sample, label=self._of[sample.label])
-
-
 def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDataset:
     """Return the data set with the labels of the model."""
     count = model.config.num_classes
     if dataset.class_names:
         labels = match_classes(dataset.class_names, model.class_names, count, match)
         if labels != list(range(count)):
-            return RelabelledDataset(dataset, labels, model.class_names)
+            relabelled = [labels[label] for label in dataset.labels]
+            return DatasetView(dataset, class_names=model.class_names, labels=relabelled)
     elif len(dataset) and max(dataset.labels) >= count:
         raise TNetError(f"The data has a class {max(dataset.labels)}, but the checkpoint has only {count} classes.")
     return dataset
