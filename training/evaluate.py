@@ -108,17 +108,17 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
 
         accelerator = Accelerator(cpu=given.device == "cpu" or not torch.cuda.is_available())
     try:
-        first = accelerator is None or accelerator.is_main_process
+        is_first = accelerator is None or accelerator.is_main_process
         device = given.device if accelerator is None else accelerator.device
         path = choose_result_path(given.checkpoint, given.out)
         check_writable(path)
-        model = tn.load(given.checkpoint, device=device, on_notice=_say if first else _ignore)
+        model = tn.load(given.checkpoint, device=device, on_notice=_say if is_first else _ignore)
         model = tn.optimised(model)
         data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
         dataset = fit_to(model, data.dataset, given.match)
-        with ProgressBar(is_shown=first) as bar:
+        with ProgressBar(is_shown=is_first) as bar:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
-        if first:
+        if is_first:
             content["dataset"]["split"] = data.split
             paper = find_paper_reference(model, data.recipe)
             if paper.selector:
