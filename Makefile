@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 # Several processes share the tests: one per core, each with one thread, a file at a time (tests/conftest.py).
 WORKERS ?= $(shell nproc)
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 .PHONY: app quick test test-long lint types format space space-check clean help
 

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from xdist.scheduler import LoadScopeScheduling
 
 # The models of most tests are tiny: threads would cost more than they bring.
 torch.set_num_threads(1)
 
-BROWSER_TESTS = Path(__file__).parent / "browser"
+TESTS = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser tests, keep each file in one process and begin with what takes longest.
-
-    Fixtures of a file are made once that way. All browser tests are one group, so that they share one Chromium and
-    one app, and so that no two of them compete for the machine while one of them waits for a page.
-    """
+    """Mark the browser tests and begin with what takes longest: browser, training, other slow files, the rest."""
     for item in items:
-        if item.path.is_relative_to(BROWSER_TESTS):
+        if item.path.is_relative_to(TESTS / "browser"):
             item.add_marker(pytest.mark.browser)
-        if item.get_closest_marker("xdist_group") is None:
-            group = "browser" if item.get_closest_marker("browser") else item.nodeid.partition("::")[0]
-            item.add_marker(pytest.mark.xdist_group(group))
-    slow_files = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
-    items.sort(key=lambda item: 0 if item.get_closest_marker("browser") else 1 if item.path in slow_files else 2)
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def turn(item: pytest.Item) -> int:
+        if item.get_closest_marker("browser"):
+            return 0
+        if item.path in slow_files:
+            return 1 if item.path.is_relative_to(TESTS / "training") else 2
+        return 3
+
+    items.sort(key=turn)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
+
+
+class FilesTogether(LoadScopeScheduling):
+    """Give a process one file at a time, so that its fixtures are made once, and all browser tests to one process.
+
+    These share one Chromium and one app, and no two of them compete for the machine while one waits for a page.
+    Cases named after a seed are trainings of their own and need not wait for one another.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, rest = nodeid.partition("::")
+        if file.startswith("tests/browser/"):
+            return "tests/browser"
+        return f"{file}[seed {rest.partition('[seed ')[2]}" if "[seed " in rest else file
+
+
+@pytest.hookimpl(optionalhook=True)  # known only where several processes share the tests
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesTogether:
+    return FilesTogether(config, log)

@@ -49,6 +49,7 @@ def _inside(needle: np.ndarray, box: tuple[float, float, float, float]) -> bool:
     return bool(x0 <= needle[0] and y0 <= needle[1] and needle[2] <= x1 and needle[3] <= y1)
 
 
+@pytest.mark.slow
 def test_drawing_one_again_writes_the_same_pixels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

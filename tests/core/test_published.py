@@ -7,6 +7,8 @@ import pytest
 import tnet_core as tn
 from tools.parity_table import DEPARTURES, ROOT, ROWS, Row, render
 
+pytestmark = pytest.mark.slow
+
 # Conv + dense multiplications counted on the official models, in billions.
 OFFICIAL_COUNTS = {
     "imagenet-bagnet77": {(0,): 1.824, (1,): 3.628, (2,): 5.432, (3,): 7.236, (5,): 10.843},

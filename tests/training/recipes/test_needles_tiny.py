@@ -12,8 +12,7 @@ import pytest
 
 from tests.support.training import ROOT, quiet_environment
 
-# Each in a process of its own, where there are several.
-SEEDS = [pytest.param(seed, marks=pytest.mark.xdist_group(f"needles-tiny {seed}")) for seed in (0, 1, 2)]
+SEEDS = (0, 1, 2)
 pytestmark = [pytest.mark.slow, pytest.mark.long]  # what learning does is checked on smaller tasks every time
 
 
@@ -31,7 +30,7 @@ def run(*arguments: str, timeout: float) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="module", params=SEEDS)
+@pytest.fixture(scope="module", params=SEEDS, ids="seed {}".format)
 def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     """Train with a seed as a user would, then measure on canvases that no run has seen."""
     folder = tmp_path_factory.mktemp("needles")
