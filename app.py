@@ -12,11 +12,11 @@ import gradio as gr
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.server.here import is_local
-from pages.server.middleware import gated
-from pages.server.model_cache import Shelf
-from pages.server.uploads import upload_folder
-from pages.site import head, site, theme
+from pages.server.access import is_local
+from pages.server.middleware import middleware_options
+from pages.server.model_cache import ModelCache
+from pages.server.uploads import open_upload_folder
+from pages.site import build_head, build_site, build_theme
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
 LARGEST_UPLOAD = 50 * 1024**2  # bytes
@@ -48,25 +48,25 @@ def main() -> int:
     given = arguments()
     try:
         registry = tn.checkpoints.Registry.load(given.registry)
-        shelf = Shelf(registry, stand_in=PRESET, device=given.device)
+        models = ModelCache(registry, fallback=PRESET, device=given.device)
         if given.checkpoint is not None:
-            shelf.add(given.checkpoint, on_notice=shelf.complaints.append)
+            models.add(given.checkpoint, on_notice=models.problems.append)
     except tn.TNetError as error:
         print(error, file=sys.stderr)
         return 1
     local = is_local(given.host, given.share)
-    explorer, largest = Explorer(shelf, local=local), LARGEST_LOCAL if local else LARGEST_UPLOAD
+    explorer, largest = Explorer(models, local=local), LARGEST_LOCAL if local else LARGEST_UPLOAD
     # The first visitor should not wait: the landing picture is traversed while the server starts.
-    warming = threading.Thread(target=explorer.open, args=(explorer.landing, 0), daemon=True)
+    warming = threading.Thread(target=explorer.open_picture, args=(explorer.landing, 0), daemon=True)
     warming.start()
-    with upload_folder(KEEP_UPLOADS, TIDY_UP):
-        demo = site(explorer).queue(max_size=WAITING, api_open=False)
+    with open_upload_folder(KEEP_UPLOADS, TIDY_UP):
+        demo = build_site(explorer).queue(max_size=WAITING, api_open=False)
         try:
             demo.launch(
-                server_name=given.host, server_port=given.port, share=given.share, theme=theme(), head=head(),
-                max_file_size=largest, state_session_capacity=SESSIONS, footer_links=[], run_history=False,
-                enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
-                app_kwargs=gated(largest), prevent_thread_lock=True,
+                server_name=given.host, server_port=given.port, share=given.share, theme=build_theme(),
+                head=build_head(), max_file_size=largest, state_session_capacity=SESSIONS, footer_links=[],
+                run_history=False, enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
+                app_kwargs=middleware_options(largest), prevent_thread_lock=True,
             )  # fmt: skip
         except OSError:
             print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)
@@ -79,7 +79,7 @@ def main() -> int:
 
 @cache
 def _demo() -> gr.Blocks:
-    return site(Explorer(Shelf.stocked(None, stand_in=PRESET)))
+    return build_site(Explorer(ModelCache.from_file(None, fallback=PRESET)))
 
 
 def __getattr__(name: str) -> gr.Blocks:

@@ -7,10 +7,10 @@ argument of theirs: whatever a program sends arrives here as it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from typing import Any
 
 import anyio.to_thread
 import gradio as gr
@@ -18,24 +18,22 @@ from gradio.events import api as endpoint
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.sampling import checked, wanted
-from pages.server.access import given_file
-from pages.your_data.service import Evaluator
-from pages.your_data.tab import EVALUATIONS, measured, session_of
+from pages.sampling import check_mode, parse_mode
+from pages.server.access import resolve_upload
+from pages.server.rpc import read_session_id
+from pages.your_data.service import MAX_PARALLEL_EVALUATIONS, Evaluator
 from tnet_core.budget import budget_entries, check_budget
 from viz import answers
 from viz.budgets import MOST_LOOKS, largest, looks_of, trained
 
-AT_ONCE = 2  # calls that are answered at the same time; visitors of the page do not wait for them
+MAX_PARALLEL_CALLS = 2  # calls that are answered at the same time; visitors of the page do not wait for them
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Budget = list[int] | int | None
-EVERY = object()  # the budget that all others follow from
+LARGEST = object()  # the budget that all others follow from
 
 
-def api(explorer: Explorer, evaluator: Evaluator) -> None:
-    """Builds the endpoints in the current context."""
+def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
+    """Build the endpoints in the current context."""
 
     def traverse(
         image: gr.FileData,
@@ -48,13 +46,13 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
 
         `sampling="native"` cuts looks from the picture's own pixels, `levels="auto"` goes as deep as these go.
         """
-        return answers.summary(looks(image, checkpoint, budget, sampling, levels))
+        return answers.summary(traverse_upload(image, checkpoint, budget, sampling, levels))
 
     def budget_curve(
         image: gr.FileData, checkpoint: str | None = None, sampling: str | None = None, levels: str | None = None
     ) -> list[dict[str, Any]]:
         """Prediction, probability and FLOPs at every budget the page offers, from one traversal."""
-        return answers.budget_curve(looks(image, checkpoint, EVERY, sampling, levels))
+        return answers.budget_curve(traverse_upload(image, checkpoint, LARGEST, sampling, levels))
 
     def contributions(
         image: gr.FileData,
@@ -69,7 +67,7 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
 
         `without` says what would be left of that class without the look: a share is not an effect.
         """
-        trace = looks(image, checkpoint, budget, sampling, levels)
+        trace = traverse_upload(image, checkpoint, budget, sampling, levels)
         target = trace.prediction if cls is None else answers.class_of(trace, cls)
         return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
 
@@ -85,15 +83,15 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
 
         A job that is cancelled ends with the images it is looking at.
         """
-        session = session_of(request)
-        with told():
-            asked = evaluator.wanted(
-                offered(explorer, checkpoint),
+        session = read_session_id(request)
+        with report_errors():
+            asked = evaluator.check_request(
+                find_checkpoint(explorer, checkpoint),
                 10 if budget is None else budget,
                 ["centre", "random"] if policies is None else policies,
-                evaluator.most_images if limit is None else limit,
+                evaluator.max_images if limit is None else limit,
             )
-            work = partial(measured, evaluator, session, data, None, asked, lambda *_: None)
+            work = partial(evaluator.evaluate, session, data, None, asked, lambda *_: None)
             try:
                 # Gradio cancels what waits in its loop, but never a thread of its own.
                 found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
@@ -102,54 +100,46 @@ def api(explorer: Explorer, evaluator: Evaluator) -> None:
                 raise
         return {"evaluation": found.content, "notices": found.notices}
 
-    def looks(image: Any, checkpoint: Any, budget: Any, sampling: Any, levels: Any) -> tn.Trace:
-        spec = offered(explorer, checkpoint)
-        config = explorer.shelf.open(spec).config
-        mode = checked(wanted(sampling, levels), config)
+    def traverse_upload(image: Any, checkpoint: Any, budget: Any, sampling: Any, levels: Any) -> tn.Trace:
+        spec = find_checkpoint(explorer, checkpoint)
+        config = explorer.models.open(spec).config
+        mode = check_mode(parse_mode(sampling, levels), config)
         if mode.levels is None:
-            bounded(config, budget)  # before anything is opened
-        source, _ = explorer.picture(spec, given_file(image, "The image"))
+            check_page_budget(config, budget)  # before anything is opened
+        source, _ = explorer.load_picture(spec, resolve_upload(image, "The image"))
         depth = mode.levels_for(config, source.width, source.height)
-        return explorer.looks(spec, source, budget=bounded(config, budget, depth), mode=mode)
+        return explorer.traverse(spec, source, budget=check_page_budget(config, budget, depth), mode=mode)
 
     for function in (traverse, budget_curve, contributions):
-        endpoint(telling(function), api_name=function.__name__, concurrency_id="api", concurrency_limit=AT_ONCE)
-    endpoint(evaluate, api_name="evaluate", concurrency_id="evaluate", concurrency_limit=EVALUATIONS)
+        checked = report_errors()(function)
+        endpoint(checked, api_name=function.__name__, concurrency_id="api", concurrency_limit=MAX_PARALLEL_CALLS)
+    endpoint(evaluate, api_name="evaluate", concurrency_id="evaluate", concurrency_limit=MAX_PARALLEL_EVALUATIONS)
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """The sentence of an error is the answer."""
+def report_errors() -> Iterator[None]:
+    """Turn a TNetError into the answer of a call: its sentence."""
     try:
         yield
     except tn.TNetError as error:
         raise gr.Error(str(error), print_exception=False) from None
 
 
-def telling(function: Callable[P, R]) -> Callable[P, R]:
-    @wraps(function)
-    def answered(*values: P.args, **named: P.kwargs) -> R:
-        with told():
-            return function(*values, **named)
-
-    return answered
-
-
-def offered(explorer: Explorer, checkpoint: Any) -> str:
-    """A checkpoint of the page; without one, the one it opens with."""
+def find_checkpoint(explorer: Explorer, checkpoint: Any) -> str:
+    """Return a checkpoint of the page; without one, the one it opens with."""
     if checkpoint is None:
         return explorer.landing
     if not isinstance(checkpoint, str):
         raise tn.TNetError("A checkpoint is named by its id.")
-    return explorer.shelf.choice(checkpoint).spec
+    return explorer.models.find_choice(checkpoint).spec
 
 
-def bounded(config: tn.TNetConfig, budget: Any, levels: int | None = None) -> tuple[int, ...]:
-    """A budget that the page could show; None is that of training, and `EVERY` the largest one.
+def check_page_budget(config: tn.TNetConfig, budget: Any, levels: int | None = None) -> tuple[int, ...]:
+    """Return a budget that the page could show; None is that of training, and `LARGEST` the largest one.
 
     Levels beyond those of training that it does not name take the looks that the page would take there.
     """
-    if budget is EVERY:
+    if budget is LARGEST:
         return largest(config, levels)
     if levels is not None and levels > config.levels:
         budget = trained(config, levels, () if budget is None else budget_entries(budget))

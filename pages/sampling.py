@@ -17,44 +17,44 @@ SAMPLINGS = ("official", "native")
 
 
 @dataclass(frozen=True)
-class Mode:
-    """As the checkpoint was trained, unless something else is said."""
+class SamplingMode:
+    """How looks are cut: as the checkpoint was trained, unless something else is said."""
 
     sampling: Sampling | None = None  # None: the checkpoint's own, which is official for those that say nothing
     levels: Literal["auto"] | None = None  # "auto": as deep as the picture goes
 
     def levels_for(self, config: tn.TNetConfig, width: int, height: int) -> int:
-        """Processing levels of a picture of this size."""
+        """Return the processing levels of a picture of this size."""
         return deepest(config, width, height) if self.levels == AUTO else config.levels
 
     def budget_for(self, config: tn.TNetConfig, width: int, height: int) -> tuple[int, ...]:
-        """The largest one that a page takes."""
+        """Return the largest budget that a page takes."""
         return largest(config, self.levels_for(config, width, height))
 
 
-OWN = Mode()
+AS_TRAINED = SamplingMode()
 
 
-def wanted(sampling: Any, levels: Any) -> Mode:
-    """What somebody asks for, who may have sent anything; None stands for what the checkpoint was trained with."""
+def parse_mode(sampling: Any, levels: Any) -> SamplingMode:
+    """Read what somebody asks for, who may have sent anything; None stands for what the checkpoint was trained with."""
     if sampling not in (None, "official", "native"):
         raise tn.TNetError(f"Looks are cut by 'official' or 'native' sampling, not by {sampling!r:.40}.")
     if levels is not None and levels != AUTO:
         raise tn.TNetError(f"Levels are those of training or 'auto', not {levels!r:.40}.")
-    return Mode(sampling, levels)
+    return SamplingMode(sampling, levels)
 
 
-def checked(mode: Mode, config: tn.TNetConfig) -> Mode:
-    """The same, where the checkpoint can be used that way."""
+def check_mode(mode: SamplingMode, config: tn.TNetConfig) -> SamplingMode:
+    """Return the mode; a TNetError where the checkpoint cannot be used that way."""
     if mode.levels == AUTO and (mode.sampling or config.sampling) != "native":
         raise tn.TNetError("More levels than in training need 'native' sampling: the network's own frame has no more.")
     return mode
 
 
-def settled(mode: Mode, config: tn.TNetConfig, width: int, height: int) -> Mode:
-    """What is left of a wish on a picture of this size: nothing that makes no difference."""
-    mode = checked(mode, config)
+def simplify_mode(mode: SamplingMode, config: tn.TNetConfig, width: int, height: int) -> SamplingMode:
+    """Leave out of the mode what makes no difference for a picture of this size."""
+    mode = check_mode(mode, config)
     if config.is_baseline or max(width, height) <= config.input_size:
-        return OWN
+        return AS_TRAINED
     sampling = None if mode.sampling == config.sampling else mode.sampling
-    return Mode(sampling, AUTO if mode.levels_for(config, width, height) > config.levels else None)
+    return SamplingMode(sampling, AUTO if mode.levels_for(config, width, height) > config.levels else None)

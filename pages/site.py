@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import gradio as gr
 
-from pages.accuracy.tab import comparison
-from pages.api import api
-from pages.audit.tab import audit
-from pages.compare.tab import compare
+from pages.accuracy.tab import build_accuracy_tab
+from pages.api import build_api
+from pages.audit.tab import build_audit_tab
+from pages.compare.tab import build_compare_tab
 from pages.explore.service import Explorer
-from pages.explore.tab import SESSION_SECONDS, explore
-from pages.refresh import follow
-from pages.what_if.tab import lab
+from pages.explore.tab import build_explore_tab
+from pages.refresh import refresh_open_tab
+from pages.server.sessions import SESSION_SECONDS
+from pages.what_if.tab import build_what_if_tab
 from pages.your_data.service import Evaluator
-from pages.your_data.tab import own_data
+from pages.your_data.tab import build_your_data_tab
 from viz import compare as compared
 from viz import stage
 from viz.common import fragments, style
 from viz.explore import bring
 
 
-def site(explorer: Explorer) -> gr.Blocks:
+def build_site(explorer: Explorer) -> gr.Blocks:
     evaluator = Evaluator(explorer, local=explorer.local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
@@ -28,28 +29,28 @@ def site(explorer: Explorer) -> gr.Blocks:
         own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Explore", id="explore"):
-                explored = explore(explorer, demo)
+                explored = build_explore_tab(explorer, demo)
             with gr.Tab("Compare", id="compare"):
-                comparing = compare(explorer, explored)
+                comparing = build_compare_tab(explorer, explored)
             with gr.Tab("Audit", id="audit"):
-                auditing = audit(explorer, explored, explorer.shelf.cards)
-            with gr.Tab("What if", id="lab"):
-                trying = lab(explorer, explored)
-            with gr.Tab("Accuracy vs locations", id="comparison"):
-                comparison(explorer.shelf.cards, own)
-            with gr.Tab("Your data", id="own"):
-                own_data(evaluator, own, demo)
-        follow(tabs, explored, {"Compare": comparing, "Audit": auditing, "What if": trying})
-        api(explorer, evaluator)
+                auditing = build_audit_tab(explorer, explored, explorer.models.list_cards)
+            with gr.Tab("What if", id="what-if"):
+                trying = build_what_if_tab(explorer, explored)
+            with gr.Tab("Accuracy vs locations", id="accuracy"):
+                build_accuracy_tab(explorer.models.list_cards, own)
+            with gr.Tab("Your data", id="your-data"):
+                build_your_data_tab(evaluator, own, demo)
+        refresh_open_tab(tabs, explored.session, {"Compare": comparing, "Audit": auditing, "What if": trying})
+        build_api(explorer, evaluator)
     return demo
 
 
-def head() -> str:
+def build_head() -> str:
     """Style and code of the page, for the document's head."""
     return style.head() + bring.head() + stage.head() + compared.head()
 
 
-def theme() -> gr.themes.Base:
+def build_theme() -> gr.themes.Base:
     """System fonts only: nothing is fetched from elsewhere."""
     return gr.themes.Base(
         primary_hue=gr.themes.colors.pink,

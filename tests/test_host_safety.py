@@ -244,8 +244,8 @@ def test_a_session_is_nobody_elses(app: Running) -> None:
 
 
 def test_no_folder_of_the_server_can_be_named(app: Running, visitor: QueueClient) -> None:
-    assert "own-folder" not in {part["props"].get("elem_id") for part in visitor.components.values()}
-    [start] = visitor.functions("click", visitor.component("own-start"))
+    assert "your-data-folder" not in {part["props"].get("elem_id") for part in visitor.components.values()}
+    [start] = visitor.functions("click", visitor.component("your-data-start"))
     values = [visitor.values[number] for number in start["inputs"]]
     folder = str(next((app.log.parent.parent).rglob("examples")))
     for extra in ([], [folder], [folder, folder]):

@@ -6,76 +6,56 @@ No model is run here, and the slider asks nothing of the server. Handlers take w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
 from gradio.context import get_render_context
 
-from tnet_core.checkpoints import CheckpointCard
+from pages.accuracy.service import Cards, CatalogueCache, curve_choices, data_set_choices, slider_range
 from viz.accuracy.captions import render_explanation, render_intro, render_legend
-from viz.accuracy.catalogue import Catalogue, DataSet, add_visitor_data
+from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.export import render_downloads
 from viz.accuracy.figure import build_figure, read_slider_script
 from viz.accuracy.selection import X_AXES, Y_AXES, Selection, select, select_defaults
 from viz.accuracy.table import render_tables
-from viz.common.curves import ROLES
 from viz.common.measured import VisitorEvaluation
 
-Cards = Callable[[], Sequence[CheckpointCard]]
 
-
-class Sources:
-    """The catalogue of the cards there are. Asking for them may wait for a download, so only opening the tab does."""
-
-    def __init__(self, cards: Cards) -> None:
-        self._cards = cards
-        self._seen = list(cards())
-        self.catalogue = Catalogue(self._seen)
-
-    def refresh(self) -> Catalogue:
-        """Made again only when other cards are there."""
-        cards = list(self._cards())
-        if len(cards) != len(self._seen) or any(a is not b for a, b in zip(cards, self._seen, strict=True)):
-            self.catalogue, self._seen = Catalogue(cards), cards
-        return self.catalogue
-
-
-def comparison(cards: Cards, own: gr.State | None = None) -> None:
-    """The content of the tab, inside the current context; checkpoints are asked for again whenever it is opened.
+def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
+    """Build the tab in the current context; checkpoints are asked for again whenever it is opened.
 
     `own` holds the evaluations of this visitor's own data (`Own`s); a new one is shown when the tab is opened.
     """
-    sources = Sources(cards)
+    cache = CatalogueCache(cards)
     own = gr.State(()) if own is None else own
     presented = gr.State(0)  # number of the last own evaluation that was shown unasked
-    built = sources.catalogue
+    built = cache.catalogue
     first = select_defaults(built)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
-    with gr.Column(elem_id="comparison", elem_classes="tnc"):
+    with gr.Column(elem_id="accuracy", elem_classes="accuracy"):
         head = gr.HTML(render_intro(first), **plain)
-        with gr.Row(elem_classes="tnc-controls"):
-            data = gr.Dropdown(**_data_sets(built, first.data), label="Data set", filterable=False, min_width=0,
-                               elem_id="comparison-data", elem_classes="tnc-data")  # fmt: skip
+        with gr.Row(elem_classes="accuracy-controls"):
+            data = gr.Dropdown(**data_set_choices(built, first.data), label="Data set", filterable=False, min_width=0,
+                               elem_id="accuracy-data", elem_classes="accuracy-data")  # fmt: skip
             x = gr.Radio([(x.choice, x.name) for x in X_AXES.values()], value=first.x.name, label="Horizontal axis",
-                         min_width=0, elem_id="comparison-x", elem_classes="tnc-radio")  # fmt: skip
+                         min_width=0, elem_id="accuracy-x", elem_classes="accuracy-radio")  # fmt: skip
             y = gr.Radio([(y.choice, y.name) for y in Y_AXES.values()], value=first.y.name, label="Vertical axis",
-                         min_width=0, elem_id="comparison-y", elem_classes="tnc-radio")  # fmt: skip
-        with gr.Row(elem_classes="tnc-board"):
-            with gr.Column(elem_classes="tnc-chart", min_width=0):
-                chart = gr.Plot(build_figure(first), show_label=False, container=False, elem_id="comparison-chart")
-                slider = gr.Slider(**_slider(first), label="Looks per image", elem_id="comparison-looks",
-                                   elem_classes="tnc-slider")  # fmt: skip
-                key = gr.HTML(render_legend(first), **plain, elem_id="comparison-legend")
-            with gr.Column(elem_id="comparison-curves", elem_classes="tnc-pick", min_width=0):
+                         min_width=0, elem_id="accuracy-y", elem_classes="accuracy-radio")  # fmt: skip
+        with gr.Row(elem_classes="accuracy-board"):
+            with gr.Column(elem_classes="accuracy-chart", min_width=0):
+                chart = gr.Plot(build_figure(first), show_label=False, container=False, elem_id="accuracy-chart")
+                slider = gr.Slider(**slider_range(first), label="Looks per image", elem_id="accuracy-looks",
+                                   elem_classes="accuracy-slider")  # fmt: skip
+                key = gr.HTML(render_legend(first), **plain, elem_id="accuracy-legend")
+            with gr.Column(elem_id="accuracy-curves", elem_classes="accuracy-pick", min_width=0):
                 picks = [
-                    gr.CheckboxGroup(**change, elem_id=f"comparison-{name}", elem_classes="tnc-ticks")
-                    for name, change in _picks(first).items()
+                    gr.CheckboxGroup(**change, elem_id=f"accuracy-{name}", elem_classes="accuracy-ticks")
+                    for name, change in curve_choices(first).items()
                 ]
-            with gr.Column(elem_classes="tnc-below", min_width=0):
-                rows = gr.HTML(render_tables(first), **plain, elem_id="comparison-table")
-                saved = gr.HTML(render_downloads(first), **plain, elem_id="comparison-csv")
+            with gr.Column(elem_classes="accuracy-below", min_width=0):
+                rows = gr.HTML(render_tables(first), **plain, elem_id="accuracy-table")
+                saved = gr.HTML(render_downloads(first), **plain, elem_id="accuracy-csv")
         gr.HTML(render_explanation(), **plain)
 
     asked = [data, x, y, *picks, slider]
@@ -83,20 +63,20 @@ def comparison(cards: Cards, own: gr.State | None = None) -> None:
     furnished = [data, *picks, slider]
 
     def on_choice(mine: tuple[VisitorEvaluation, ...], *values: Any) -> list[Any]:
-        return _drawn(select(add_visitor_data(sources.catalogue, mine), *values))
+        return render(select(add_visitor_data(cache.catalogue, mine), *values))
 
     def on_data(mine: tuple[VisitorEvaluation, ...], wanted: Any, x: Any, y: Any) -> list[Any]:
-        catalogue = add_visitor_data(sources.catalogue, mine)
-        return _furnished(catalogue, select_defaults(catalogue, wanted, x, y))
+        catalogue = add_visitor_data(cache.catalogue, mine)
+        return update_controls(catalogue, select_defaults(catalogue, wanted, x, y))
 
     def on_open(mine: tuple[VisitorEvaluation, ...], before: int, *values: Any) -> list[Any]:
-        """Checkpoints that came meanwhile can be ticked; what is ticked stays, unless something of one's own is new."""
-        catalogue = add_visitor_data(sources.refresh(), mine)
+        """Offer checkpoints that came meanwhile; what is ticked stays, unless something of one's own is new."""
+        catalogue = add_visitor_data(cache.refresh(), mine)
         if catalogue is built:
             return [gr.skip()] * (len(furnished) + len(drawn) + 1)
         newest = mine[-1] if mine and mine[-1].number > before else None
         shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
-        return [*_furnished(catalogue, shown), before if newest is None else newest.number]
+        return [*update_controls(catalogue, shown), before if newest is None else newest.number]
 
     listening: dict[str, Any] = {
         "preprocess": False,
@@ -114,7 +94,8 @@ def comparison(cards: Cards, own: gr.State | None = None) -> None:
         tab.select(on_open, [own, presented, *asked], [*furnished, *drawn, presented], **listening)
 
 
-def _drawn(shown: Selection) -> list[Any]:
+def render(shown: Selection) -> list[Any]:
+    """Return everything that is drawn of a selection."""
     return [
         render_intro(shown),
         build_figure(shown),
@@ -124,35 +105,7 @@ def _drawn(shown: Selection) -> list[Any]:
     ]
 
 
-def _furnished(catalogue: Catalogue, shown: Selection) -> list[Any]:
-    """New controls for a data set, and what they show."""
-    changes = [_data_sets(catalogue, shown.data), *_picks(shown).values(), _slider(shown)]
-    return [*(gr.update(**change) for change in changes), *_drawn(shown)]
-
-
-def _data_sets(catalogue: Catalogue, chosen: DataSet) -> dict[str, Any]:
-    return {"choices": [(data.choice, data.key) for data in catalogue.data_sets], "value": chosen.key}
-
-
-def _picks(shown: Selection) -> dict[str, dict[str, Any]]:
-    """Three lists to tick, what is shown being ticked; one without entries is hidden."""
-    data = shown.data
-    lists = {
-        "measured": ("Measured here", [(curve.label, curve.id) for curve in data.measured]),
-        "roles": ("The same checkpoints, looking or stopping otherwise", [(ROLES[r].label, r) for r in data.roles]),
-        "published": ("Published in the paper", [(curve.label, curve.id) for curve in data.published]),
-    }
-    ticked = {curve.id for curve in shown.curves} | {curve.role for curve in shown.curves}
-    return {
-        name: {
-            "label": label,
-            "choices": choices,
-            "value": [value for _, value in choices if value in ticked],
-            "visible": bool(choices),
-        }
-        for name, (label, choices) in lists.items()
-    }
-
-
-def _slider(shown: Selection) -> dict[str, Any]:
-    return {"minimum": 0, "maximum": shown.data.slider_stops[-1], "step": shown.data.slider_step, "value": shown.looks}
+def update_controls(catalogue: Catalogue, shown: Selection) -> list[Any]:
+    """Return new controls for a data set, and what they show."""
+    changes = [data_set_choices(catalogue, shown.data), *curve_choices(shown).values(), slider_range(shown)]
+    return [*(gr.update(**change) for change in changes), *render(shown)]

@@ -1,4 +1,4 @@
-"""What the Audit tab asks for: audits of evaluated checkpoints, and reports on a picture. Knows no component."""
+"""The service behind Audit: audits of evaluated checkpoints, and reports on a picture. Knows no component."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
-from pages.explore.service import Explorer, Session
-from pages.waiting import NO_PICTURE
+from pages.explore.service import Explorer
+from pages.server.sessions import Session, require_session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
 from viz.audit.page import render_audit
@@ -23,8 +23,8 @@ _PREVIEW = 160  # pixels of the longer side
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """What a page's report is about: one picture under one checkpoint."""
+class OpenReport:
+    """One picture under one checkpoint, which a page's report is about."""
 
     session: Session
     subject: ReportSubject
@@ -32,7 +32,7 @@ class Shown:
 
     @property
     def classes(self) -> list[tuple[str, str]]:
-        """To choose from: the predicted one, the true one where it is known, then all in their order."""
+        """Classes to choose from: the predicted one, the true one where it is known, then all in their order."""
         names = class_names(self.session.trace)
         special = [("the predicted class", PREDICTED)]
         if self.subject.label is not None:
@@ -45,34 +45,34 @@ class Shown:
 
 
 class Auditor:
-    """Audits are made once per card."""
+    """Renders audits, once per card, and reports."""
 
     def __init__(self, explorer: Explorer, cards: Cards) -> None:
         self._explorer = explorer
         self._cards = cards
         self._boards: dict[str, tuple[CheckpointCard, str]] = {}
 
-    def choices(self) -> list[tuple[str, str]]:
-        """Titles and names of the checkpoints that were evaluated."""
-        return [(card.title or card.source, card.source) for card in self._evaluated().values()]
+    def list_choices(self) -> list[tuple[str, str]]:
+        """Return titles and names of the checkpoints that were evaluated."""
+        return [(card.title or card.source, card.source) for card in self._find_evaluated().values()]
 
-    def _evaluated(self) -> dict[str, CheckpointCard]:
+    def _find_evaluated(self) -> dict[str, CheckpointCard]:
         found: dict[str, CheckpointCard] = {}
         for card in self._cards():
             if card.evaluation is not None:
                 found.setdefault(card.source, card)
         return found
 
-    def of(self, spec: str) -> tuple[str | None, str]:
-        """The checkpoint that is explored: its name among the choices, or None, and its audit."""
-        about = self._explorer.about(spec)
-        if about.source in self._evaluated():
-            return about.source, self.audit(about.source)
+    def render_explored(self, spec: str) -> tuple[str | None, str]:
+        """Return the explored checkpoint's name among the choices, or None, and its audit."""
+        about = self._explorer.read_card(spec)
+        if about.source in self._find_evaluated():
+            return about.source, self.render_audit(about.source)
         return None, render_audit(read_audit(about), about.title or about.source)
 
-    def audit(self, name: Any) -> str:
-        """One of the choices as HTML."""
-        card = self._evaluated().get(name) if isinstance(name, str) else None
+    def render_audit(self, name: Any) -> str:
+        """Render the audit of one of the choices as HTML."""
+        card = self._find_evaluated().get(name) if isinstance(name, str) else None
         if card is None:
             raise tn.TNetError(f"There is no evaluated checkpoint {name!r:.80} here.")
         known = self._boards.get(card.source)
@@ -80,29 +80,28 @@ class Auditor:
             known = self._boards[card.source] = (card, render_audit(read_audit(card)))
         return known[1]
 
-    def show(self, session: Session | None) -> Shown:
-        """What can be asked about a session's picture."""
-        if session is None:
-            raise tn.TNetError(NO_PICTURE)
+    def open_report(self, session: Session | None) -> OpenReport:
+        """Return what can be asked about a session's picture."""
+        session = require_session(session)
         looks = select_looks(session.trace)
         if len(looks) < MIN_LOOKS:
             raise tn.TNetError(f"A report needs at least {MIN_LOOKS} looks, and this picture has {len(looks)}.")
-        source, plate = self._explorer.picture(session.spec, session.where)
-        about = self._explorer.about(session.spec)
+        source, plate = self._explorer.load_picture(session.spec, session.where)
+        about = self._explorer.read_card(session.spec)
         picture = data_uri(preview(source, _PREVIEW), quality=80)
-        return Shown(session, ReportSubject(plate.title, about.title or about.source, picture, plate.label), looks)
+        return OpenReport(session, ReportSubject(plate.title, about.title or about.source, picture, plate.label), looks)
 
-    def report(self, shown: Shown, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:
-        """About the first looks and a class; both as a browser sends them."""
-        most = len(shown.looks)
+    def render_report(self, about: OpenReport, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:
+        """Render a report about the first looks and a class; both as a browser sends them."""
+        most = len(about.looks)
         if isinstance(looks, bool) or not isinstance(looks, (int, float)) or looks not in range(MIN_LOOKS, most + 1):
             raise tn.TNetError(f"The number of looks must be a whole number in {MIN_LOOKS}…{most}.")
-        trace = shown.session.trace.only(shown.looks[: int(looks)])
-        found = faithfulness(trace, _class(trace, cls, shown.subject.label), on_step=on_step)
-        return render_report(found, trace, shown.subject)
+        trace = about.session.trace.only(about.looks[: int(looks)])
+        found = faithfulness(trace, _find_class(trace, cls, about.subject.label), on_step=on_step)
+        return render_report(found, trace, about.subject)
 
 
-def _class(trace: tn.Trace, asked: Any, label: int | None) -> int:
+def _find_class(trace: tn.Trace, asked: Any, label: int | None) -> int:
     if asked == PREDICTED:
         return trace.prediction
     if asked == LABEL and label is not None:

@@ -11,10 +11,11 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.audit.service import PREDICTED, Auditor, Cards, Shown
-from pages.explore.service import Explorer, Session
-from pages.explore.tab import SESSION_SECONDS, Explored
-from pages.waiting import again, clock
+from pages.audit.service import PREDICTED, Auditor, Cards, OpenReport
+from pages.explore.service import Explorer
+from pages.explore.tab import Explored
+from pages.refresh import build_timer, restart_timer
+from pages.server.sessions import SESSION_SECONDS, Session
 from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
 from viz.audit.report import MIN_LOOKS, render_no_report
 from viz.common import fragments
@@ -22,14 +23,14 @@ from viz.common import fragments
 AT_ONCE = 2  # reports at the same time: each uses all cores for a moment
 
 
-def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
+def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
     """The content of the tab, inside the current context; everything is made when it is opened, or its clock ticks."""
     auditor = Auditor(explorer, cards)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
     followed = gr.State("")  # the explored checkpoint that this tab knows of
-    shown = gr.State(time_to_live=SESSION_SECONDS)  # `Shown`, None until there is a report
-    timer = clock()
+    shown = gr.State(time_to_live=SESSION_SECONDS)  # `OpenReport`, None until there is a report
+    timer = build_timer()
     with gr.Column(elem_id="audit", elem_classes="tna"):
         gr.HTML(render_intro(), **plain)
         chooser = gr.Dropdown(
@@ -49,28 +50,28 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
     checkpoint, picture = [followed, chooser, noted, about], [shown, cls, looks, problem, view]
 
     def on_open(
-        spec: str, known: str, session: Session | None, before: Shown | None, pause: Any = None,
+        spec: str, known: str, session: Session | None, before: OpenReport | None, pause: Any = None,
         progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
         """Follows what is explored; where that is as before, the tab is as it was left."""
-        return [*follow(spec, known), *look(session, before, progress), again(session, pause)]
+        return [*follow(spec, known), *look(session, before, progress), restart_timer(session, pause)]
 
     def follow(spec: str, known: str) -> list[Any]:
         if spec == known:
             return [gr.skip()] * len(checkpoint)
         try:
-            name, made = auditor.of(spec)
+            name, made = auditor.render_explored(spec)
         except tn.TNetError as error:
             return [gr.skip(), gr.skip(), fragments.problem(str(error)), gr.skip()]
-        choices = auditor.choices()
+        choices = auditor.list_choices()
         return [spec, gr.update(choices=choices, value=name, visible=bool(choices)), "", made]
 
-    def look(session: Session | None, before: Shown | None, progress: gr.Progress) -> list[Any]:
+    def look(session: Session | None, before: OpenReport | None, progress: gr.Progress) -> list[Any]:
         if before is not None and before.session is session:
             return [gr.skip()] * len(picture)
         try:
-            now = auditor.show(session)
-            made = auditor.report(now, PREDICTED, now.usual, progress)
+            now = auditor.open_report(session)
+            made = auditor.render_report(now, PREDICTED, now.usual, progress)
         except tn.TNetError as error:
             return [None, gr.update(visible=False), gr.update(visible=False), "", render_no_report(str(error))]
         choose = gr.update(choices=now.classes, value=PREDICTED, visible=True)
@@ -78,17 +79,17 @@ def audit(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
 
     def on_checkpoint(name: Any) -> list[Any]:
         try:
-            return ["", auditor.audit(name)]
+            return ["", auditor.render_audit(name)]
         except tn.TNetError as error:
             return [fragments.problem(str(error)), gr.skip()]
 
     def on_report(
-        cls: Any, looks: Any, session: Session | None, before: Shown | None, progress: gr.Progress = PROGRESS
+        cls: Any, looks: Any, session: Session | None, before: OpenReport | None, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         if before is None or before.session is not session:
             return look(session, before, progress)  # another picture was explored meanwhile
         try:
-            return [*[gr.skip()] * 3, "", auditor.report(before, cls, looks, progress)]
+            return [*[gr.skip()] * 3, "", auditor.render_report(before, cls, looks, progress)]
         except tn.TNetError as error:
             return [*[gr.skip()] * 3, fragments.problem(str(error)), gr.skip()]
 

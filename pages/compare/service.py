@@ -1,4 +1,4 @@
-"""What the Compare tab asks for: two traversals of what is open in Explore or of what a page names. Knows no component.
+"""The service behind Compare: two traversals of what is open in Explore or of what a page names.
 
 A page names checkpoints, policies and pictures; files never: an upload is the one this page brought.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
-from pages.explore.service import Explorer, Session, Where
-from pages.waiting import NO_PICTURE
+from pages.explore.service import Explorer
+from pages.server.sessions import Session, Where, require_session
 from tnet_core import compare
 from tnet_core.numbers import entries, whole
 from viz.common.names import labelled
@@ -23,56 +23,56 @@ from viz.compare import Column, offer_payload, pair_payload
 from viz.stage import Plate
 from viz.stage.cut import elsewhere
 
-KEPT = 32  # traversals remembered for everybody, without pixels
-MOST_SEED = 999_999_999
+MAX_TRAVERSALS = 32  # remembered for everybody, without pixels
+MAX_SEED = 999_999_999
 MODES = ("policies", "checkpoints", "pictures")
-NAMED = {"learned": "the network's own looks", "centre": "from the middle outwards", "raster": "row by row"}
+POLICY_TITLES = {"learned": "the network's own looks", "centre": "from the middle outwards", "raster": "row by row"}
 
 Tell = Callable[[str], None]  # what is being done now
 Progress = Callable[[str, int], None]  # the same, and how many of the two sides are done
 
 
 @dataclass(frozen=True)
-class View:
-    """A picture, opened."""
+class OpenPicture:
+    """A picture, opened, and what is known about it."""
 
     source: tn.ImageSource
     plate: Plate
     spec: str  # checkpoint whose classes the plate's label means
 
 
-class Pairs:
+class Comparer:
+    """Answers what two sides show, and remembers their traversals for everybody."""
+
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
         self._known: OrderedDict[tuple[str, ...], tn.Trace] = OrderedDict()
         self._lock = threading.Lock()
 
-    def offer(self, session: Session | None, brought: str | None) -> str:
-        """What can be compared with the picture that is open in Explore."""
-        if session is None:
-            raise tn.TNetError(NO_PICTURE)
-        _, plate = self.explorer.picture(session.spec, session.where)
-        choices = self.explorer.shelf.choices
+    def build_offer(self, session: Session | None, brought: str | None) -> str:
+        """Return what can be compared with the picture that is open in Explore."""
+        session = require_session(session)
+        _, plate = self.explorer.load_picture(session.spec, session.where)
+        choices = self.explorer.models.choices
         return offer_payload(
             scene=session.scene,
             checkpoint=session.spec,
             title=plate.title,
             levels=session.trace.config.levels,  # looks here are always those of training's own levels
             checkpoints=[(choice.spec, choice.title) for choice in choices],
-            other=most_alike(session.spec, [choice.spec for choice in choices]),
-            pictures=[picture.title for picture in self.explorer.pictures(session.spec)],
+            other=find_most_alike(session.spec, [choice.spec for choice in choices]),
+            pictures=[picture.title for picture in self.explorer.list_pictures(session.spec)],
             where=session.where if isinstance(session.where, int) else None,
             brought=None if brought is None else Path(brought).name,
         )
 
-    def bring(self, file: Any) -> str:
-        """Name of an uploaded picture that can be opened."""
-        return self.explorer.picture(self.explorer.landing, str(file))[1].title
+    def open_upload(self, file: Any) -> str:
+        """Return the name of an uploaded picture that can be opened."""
+        return self.explorer.load_picture(self.explorer.landing, str(file))[1].title
 
-    def pair(self, session: Session | None, brought: str | None, asked: Any, progress: Progress) -> str:
-        """Both sides of a question that anybody may have written."""
-        if session is None:
-            raise tn.TNetError(NO_PICTURE)
+    def build_pair(self, session: Session | None, brought: str | None, asked: Any, progress: Progress) -> str:
+        """Return both sides of a question that anybody may have written."""
+        session = require_session(session)
         if not isinstance(asked, dict) or asked.get("mode") not in MODES:
             raise tn.TNetError("Policies, checkpoints or pictures can be compared, nothing else.")
         if asked.get("scene") != session.scene:
@@ -81,97 +81,105 @@ class Pairs:
         if len(sides) != 2:
             raise tn.TNetError("A comparison has two sides, A and B.")
         number = whole(asked.get("ask"), "The number of a question", 0, 2**31)
-        make = {"policies": self._policy, "checkpoints": self._checkpoint, "pictures": self._picture}[asked["mode"]]
-        a, b = (make(session, brought, side, partial(_told, progress, at)) for at, side in enumerate(sides))
-        return pair_payload(a, b, number, asked["mode"], self._constant(session, asked["mode"], a))
+        make = {"policies": self._build_policy, "checkpoints": self._build_checkpoint, "pictures": self._build_picture}[
+            asked["mode"]
+        ]
+        a, b = (make(session, brought, side, partial(_report, progress, at)) for at, side in enumerate(sides))
+        return pair_payload(a, b, number, asked["mode"], self._describe_common(session, asked["mode"], a))
 
     # One side ------------------------------------------------------------------------------------
 
-    def _checkpoint(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
+    def _build_checkpoint(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         wanted = side.get("checkpoint")
-        chosen = self.explorer.shelf.choice(wanted if isinstance(wanted, str) else "")
-        view = self._view(session, session.where)
-        return self._column(chosen.title, self._learned(session, chosen.spec, view, tell), view, chosen.spec)
+        chosen = self.explorer.models.find_choice(wanted if isinstance(wanted, str) else "")
+        view = self._open(session, session.where)
+        return self._build_column(
+            chosen.title, self._trace_learned(session, chosen.spec, view, tell), view, chosen.spec
+        )
 
-    def _picture(self, session: Session, brought: str | None, side: dict[str, Any], tell: Tell) -> Column:
+    def _build_picture(self, session: Session, brought: str | None, side: dict[str, Any], tell: Tell) -> Column:
         wanted = side.get("picture")
         where: Where = session.where
         if wanted == "brought" and brought is not None:
             where = brought
         elif wanted != "current":
             where = whole(wanted, "The number of an example", 0)
-        view = self._view(session, where)
-        return self._column(view.plate.title, self._learned(session, session.spec, view, tell), view, session.spec)
+        view = self._open(session, where)
+        return self._build_column(
+            view.plate.title, self._trace_learned(session, session.spec, view, tell), view, session.spec
+        )
 
-    def _policy(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
-        view = self._view(session, session.where)
-        own, wanted = self._learned(session, session.spec, view, tell), side.get("policy")
+    def _build_policy(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
+        view = self._open(session, session.where)
+        own, wanted = self._trace_learned(session, session.spec, view, tell), side.get("policy")
         if wanted == "hand" and (otherwise := elsewhere(session.trace)):
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if wanted == "hand":
             plan = entries(side.get("plan"), "The looks chosen in Explore")
-            return self._column("your looks in Explore", compare.retaken(session.trace, plan), view, session.spec)  # type: ignore[arg-type]
+            return self._build_column("your looks in Explore", compare.retaken(session.trace, plan), view, session.spec)  # type: ignore[arg-type]
         if wanted == "own":
             if own.levels != 2:
                 raise tn.TNetError("Cells of your own can be compared for models of two levels only.")
             cells = list(entries(side.get("cells"), "Your own cells"))
-            return self._column("your own cells", compare.ordered(own, cells), view, session.spec)
+            return self._build_column("your own cells", compare.ordered(own, cells), view, session.spec)
         if wanted == "random":
-            seed = whole(side.get("seed"), "The seed", 0, MOST_SEED)
+            seed = whole(side.get("seed"), "The seed", 0, MAX_SEED)
             name, title = f"random:{seed}", f"at random, seed {seed}"
-        elif isinstance(wanted, str) and wanted in NAMED:
-            name, title = wanted, NAMED[wanted]
+        elif isinstance(wanted, str) and wanted in POLICY_TITLES:
+            name, title = wanted, POLICY_TITLES[wanted]
         else:
             raise tn.TNetError(f"There is no policy {wanted!r:.60} to compare.")
-        return self._column(title, self._under(name, own, session.spec, view, tell), view, session.spec)
+        return self._build_column(title, self._trace_policy(name, own, session.spec, view, tell), view, session.spec)
 
     # Traversals ----------------------------------------------------------------------------------
 
-    def _under(self, policy: str, own: tn.Trace, spec: str, view: View, tell: Tell) -> tn.Trace:
-        """Two levels have all their looks already, and a policy is only their order."""
+    def _trace_policy(self, policy: str, own: tn.Trace, spec: str, view: OpenPicture, tell: Tell) -> tn.Trace:
+        """Return the looks under a policy: two levels have all of them already, and a policy is only their order."""
         if policy == "learned":
             return own
-        return compare.ordered(own, policy) if own.levels == 2 else self._traversed(spec, view, policy, tell)
+        return compare.ordered(own, policy) if own.levels == 2 else self._traverse(spec, view, policy, tell)
 
-    def _learned(self, session: Session, spec: str, view: View, tell: Tell) -> tn.Trace:
+    def _trace_learned(self, session: Session, spec: str, view: OpenPicture, tell: Tell) -> tn.Trace:
         trace, source = session.trace, view.source
         if spec == session.spec and not elsewhere(trace) and source.info() == trace.image:
             return compare.retaken(trace, trace.select(budget=trace.budget), "learned") if session.added else trace
-        return self._traversed(spec, view, "learned", tell)
+        return self._traverse(spec, view, "learned", tell)
 
-    def _traversed(self, spec: str, view: View, policy: str, tell: Tell) -> tn.Trace:
+    def _traverse(self, spec: str, view: OpenPicture, policy: str, tell: Tell) -> tn.Trace:
         key = (spec, view.source.identity, policy)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        tell(f"Looking at {view.plate.title} with {self.explorer.shelf.choice(spec).title}")
-        trace = replace(self.explorer.looks(spec, view.source, policy=policy), seen=None)
+        tell(f"Looking at {view.plate.title} with {self.explorer.models.find_choice(spec).title}")
+        trace = replace(self.explorer.traverse(spec, view.source, policy=policy), seen=None)
         with self._lock:
             self._known[key] = trace
-            while len(self._known) > KEPT:
+            while len(self._known) > MAX_TRAVERSALS:
                 self._known.popitem(last=False)
         return trace
 
     # Pictures and names --------------------------------------------------------------------------
 
-    def _view(self, session: Session, where: Where) -> View:
-        source, plate = self.explorer.picture(session.spec, where)
-        return View(source, plate, session.spec)
+    def _open(self, session: Session, where: Where) -> OpenPicture:
+        source, plate = self.explorer.load_picture(session.spec, where)
+        return OpenPicture(source, plate, session.spec)
 
-    def _column(self, title: str, trace: tn.Trace, view: View, spec: str) -> Column:
-        """The label is a class of the checkpoint in Explore; another checkpoint may know it by another number."""
+    def _build_column(self, title: str, trace: tn.Trace, view: OpenPicture, spec: str) -> Column:
+        """Build a side. The label is a class of Explore's checkpoint; another one may know it by another number."""
         if not trace.distributions:
-            raise tn.TNetError(f"{self.explorer.shelf.choice(spec).title} takes no looks: there is nothing to compare.")
+            raise tn.TNetError(
+                f"{self.explorer.models.find_choice(spec).title} takes no looks: there is nothing to compare."
+            )
         plate = view.plate
         if plate.label is not None and spec != view.spec:
-            name = self.explorer.about(view.spec).class_names[plate.label]
+            name = self.explorer.read_card(view.spec).class_names[plate.label]
             plate = replace(plate, label=labelled(trace.class_names, name))
         return Column(title, trace, view.source, plate)
 
-    def _constant(self, session: Session, mode: str, a: Column) -> str:
-        """What both sides have in common."""
-        title, picture = self.explorer.shelf.choice(session.spec).title, a.plate.title
+    def _describe_common(self, session: Session, mode: str, a: Column) -> str:
+        """Describe what both sides have in common."""
+        title, picture = self.explorer.models.find_choice(session.spec).title, a.plate.title
         told = {
             "policies": f"Both sides: {title}, looking at {picture}.",
             "checkpoints": f"Both sides: {picture}, looked at as each network chooses.",
@@ -180,14 +188,14 @@ class Pairs:
         return f"{told} {elsewhere(session.trace)}".strip()
 
 
-def _told(progress: Progress, done: int, doing: str) -> None:
+def _report(progress: Progress, done: int, doing: str) -> None:
     progress(doing, done)
 
 
-def most_alike(spec: str, specs: list[str]) -> str | None:
-    """Of the other checkpoints, the one whose name begins alike for longest; None where there is no other."""
+def find_most_alike(spec: str, specs: list[str]) -> str | None:
+    """Return the other checkpoint whose name begins alike for longest; None where there is no other."""
 
-    def alike(other: str) -> int:
+    def count_alike(other: str) -> int:
         return next((at for at, (x, y) in enumerate(zip(spec, other, strict=False)) if x != y), len(spec))
 
-    return max((other for other in specs if other != spec), key=alike, default=None)
+    return max((other for other in specs if other != spec), key=count_alike, default=None)

@@ -9,19 +9,21 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.compare.service import Pairs
-from pages.explore.service import Explorer, Session
-from pages.explore.tab import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored, data_of, turn
-from pages.waiting import again, clock
+from pages.compare.service import Comparer
+from pages.explore.service import Explorer
+from pages.explore.tab import AT_ONCE, PROGRESS, Explored
+from pages.refresh import build_timer, restart_timer
+from pages.server.rpc import add_turn, read_event
+from pages.server.sessions import SESSION_SECONDS, Session
 from viz import compare as shown
 
 
-def compare(explorer: Explorer, explored: Explored) -> gr.Timer:
+def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
-    pairs = Pairs(explorer)
+    comparer = Comparer(explorer)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
-    timer = clock()
+    timer = build_timer()
     brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
     with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
         upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
@@ -29,31 +31,33 @@ def compare(explorer: Explorer, explored: Explored) -> gr.Timer:
 
     def problem(error: tn.TNetError, asked: Any = None) -> str:
         number = {"ask": asked} if type(asked) is int else {}
-        return turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
+        return add_turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
 
     def on_open(session: Session | None, brought: str | None, pause: Any = None) -> list[Any]:
         try:
-            told = turn(pairs.offer(session, brought))
+            told = add_turn(comparer.build_offer(session, brought))
         except tn.TNetError as error:
             told = problem(error)
-        return [told, again(session, pause)]
+        return [told, restart_timer(session, pause)]
 
     def on_ask(
         session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> str:
-        asked = data_of(event)
+        asked = read_event(event)
         try:
-            told = pairs.pair(session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides"))
-            return turn(told)
+            told = comparer.build_pair(
+                session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides")
+            )
+            return add_turn(told)
         except tn.TNetError as error:
             return problem(error, asked.get("ask"))
 
     def on_upload(file: str) -> list[Any]:
         try:
-            title = pairs.bring(file)
+            title = comparer.open_upload(file)
         except tn.TNetError as error:
             return [gr.skip(), problem(error)]
-        return [str(file), turn(json.dumps({"kind": "brought", "title": title}))]
+        return [str(file), add_turn(json.dumps({"kind": "brought", "title": title}))]
 
     run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
     asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import tnet_core as tn
-from pages.sampling import AUTO, SAMPLINGS, Mode
+from pages.sampling import AUTO, SAMPLINGS, SamplingMode
+from pages.server.sessions import Cell
 from tnet_core.budget import MOST_LEVELS
 
 NAMES = ("checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step")
 NOTHING = "none"  # cells of somebody who removed every look
-MOST_CHARACTERS = 1000  # of one value
-MOST_PARAMETERS = 40
+MAX_VALUE_CHARACTERS = 1000  # of one value
+MAX_PARAMETERS = 40
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -33,7 +34,6 @@ _NUMBERS = re.compile(rf"{_NUMBER}(,{_NUMBER}){{0,{_DEEPER}}}")
 _CELLS = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}}(,{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}})*")
 
 Path = tuple[int, ...]  # cells from the thumbnail's grid inwards
-Cell = tuple[int | None, int]  # a look's position (None: the thumbnail) and a cell of its grid
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,26 @@ class Link:
     levels: Literal["auto", "trained"] | None = None
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> SamplingMode:
         """Which pixels looks are cut from, and how deep they go."""
-        return Mode(self.sampling, AUTO if self.levels == AUTO else None)
+        return SamplingMode(self.sampling, AUTO if self.levels == AUTO else None)
 
     def without_looks(self) -> Link:
-        """For another picture than the link means."""
+        """Return the link for another picture than it means."""
         return replace(self, cells=None, step=None)
 
     def as_trained(self, levels: int) -> Link:
-        """For looks that are cut in another way than the link means, so many levels deep."""
+        """Return the link for looks that are cut as in training, so many levels deep."""
         fits = self.looks is not None and len(self.looks) == levels - 1
         return replace(self.without_looks(), looks=self.looks if fits else None, sampling=None, levels=None)
 
 
-def read(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
-    """The link, and what is wrong with it, by parameter."""
+def parse_link(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
+    """Return the link, and what is wrong with it, by parameter."""
     given: dict[str, list[str]] = {}
     for number, (name, value) in enumerate(parameters):
-        if number >= MOST_PARAMETERS:
-            return Link(), {"": f"it has more than {MOST_PARAMETERS} parameters"}
+        if number >= MAX_PARAMETERS:
+            return Link(), {"": f"it has more than {MAX_PARAMETERS} parameters"}
         if name in NAMES:
             given.setdefault(name, []).append(value)
     found: dict[str, object] = {}
@@ -79,7 +79,7 @@ def read(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
         values = given.get(name, [])
         if len(values) > 1:
             wrong[name] = f"it gives '{name}' more than once"
-        elif values and len(values[0]) > MOST_CHARACTERS:
+        elif values and len(values[0]) > MAX_VALUE_CHARACTERS:
             wrong[name] = f"its '{name}' is too long"
         elif values:
             field, make, expected = _PARTS[name]
@@ -89,52 +89,52 @@ def read(parameters: Iterable[tuple[str, str]]) -> tuple[Link, dict[str, str]]:
     return Link(**found), wrong  # type: ignore[arg-type]
 
 
-def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+def _match_pattern(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
     return lambda text: text if pattern.fullmatch(text) else None
 
 
-def _one_of(*words: str) -> Callable[[str], str | None]:
+def _match_word(*words: str) -> Callable[[str], str | None]:
     return lambda text: text if text in words else None
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     return int(text) if re.fullmatch(_NUMBER, text) else None
 
 
-def _numbers(text: str) -> tuple[int, ...] | None:
+def _parse_numbers(text: str) -> tuple[int, ...] | None:
     return tuple(map(int, text.split(","))) if _NUMBERS.fullmatch(text) else None
 
 
-def _versus(text: str) -> int | str | None:
-    return text if text == "second" else _number(text)
+def _parse_versus(text: str) -> int | str | None:
+    return text if text == "second" else _parse_number(text)
 
 
-def _cells(text: str) -> tuple[Path, ...] | None:
+def _parse_cells(text: str) -> tuple[Path, ...] | None:
     if text == NOTHING:
         return ()
     return tuple(tuple(map(int, path.split("."))) for path in text.split(",")) if _CELLS.fullmatch(text) else None
 
 
 _PARTS: dict[str, tuple[str, Callable[[str], object], str]] = {
-    "checkpoint": ("checkpoint", _matching(_ID), "the id of a checkpoint"),
-    "example": ("example", _matching(_SLUG), "the name of an example"),
-    "sampling": ("sampling", _one_of(*SAMPLINGS), "'official' or 'native'"),
-    "levels": ("levels", _one_of(AUTO, "trained"), "'auto' or 'trained'"),
-    "looks": ("looks", _numbers, "a number of looks per level, such as 3 or 3,1"),
-    "class": ("cls", _number, "the number of a class"),
-    "against": ("versus", _versus, "the number of a class or 'second'"),
-    "cells": ("cells", _cells, "a list of cells, such as 12,7,12.3"),
-    "step": ("step", _number, "a number of looks"),
+    "checkpoint": ("checkpoint", _match_pattern(_ID), "the id of a checkpoint"),
+    "example": ("example", _match_pattern(_SLUG), "the name of an example"),
+    "sampling": ("sampling", _match_word(*SAMPLINGS), "'official' or 'native'"),
+    "levels": ("levels", _match_word(AUTO, "trained"), "'auto' or 'trained'"),
+    "looks": ("looks", _parse_numbers, "a number of looks per level, such as 3 or 3,1"),
+    "class": ("cls", _parse_number, "the number of a class"),
+    "against": ("versus", _parse_versus, "the number of a class or 'second'"),
+    "cells": ("cells", _parse_cells, "a list of cells, such as 12,7,12.3"),
+    "step": ("step", _parse_number, "a number of looks"),
 }
 
 
-def named(spec: str) -> str | None:
-    """How a link names a checkpoint: by its id. A folder of this machine has no place in a link."""
+def name_checkpoint(spec: str) -> str | None:
+    """Return the id by which a link names a checkpoint; None for a folder of this machine."""
     return spec if _ID.fullmatch(spec) else None
 
 
-def slugs(titles: Sequence[str]) -> list[str]:
-    """How links name examples: by their titles, numbered where several are the same."""
+def make_slugs(titles: Sequence[str]) -> list[str]:
+    """Name examples for links: by their titles, numbered where several are the same."""
     found: list[str] = []
     for title in titles:
         plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
@@ -147,8 +147,8 @@ def slugs(titles: Sequence[str]) -> list[str]:
     return found
 
 
-def planned(trace: tn.Trace, cells: Sequence[Path], most: int) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
-    """Positions of looks chosen by hand, and those to be taken first; there may be `most` looks altogether."""
+def plan_cells(trace: tn.Trace, cells: Sequence[Path], most: int) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
+    """Return positions of looks chosen by hand, and the looks to take first; there may be `most` altogether."""
     positions = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
     known = len(positions)
     plan: dict[Path, int] = {}

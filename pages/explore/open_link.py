@@ -1,4 +1,4 @@
-"""What a visitor sees first: the landing page, or what a link asks for as far as it can be had."""
+"""Opens what a visitor sees first: the landing page, or what a link asks for as far as it can be had."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
-from pages.explore.links import Link, named, read, slugs
-from pages.explore.service import Explorer, Session, Where
+from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
+from pages.explore.service import Explorer
+from pages.server.sessions import Session, Where
 from viz.budgets import opening
 from viz.explore.checkpoint import CheckpointPanel
 from viz.stage import steer_payload
@@ -21,11 +22,11 @@ Opened = tuple[Session, str, Looks | None]  # and what the stage is sent, and lo
 
 
 @dataclass(frozen=True)
-class Arrival:
+class OpenedLink:
     """A picture and how the page shows it."""
 
     spec: str
-    furniture: CheckpointPanel | None  # None: the one the page was built with
+    panel: CheckpointPanel | None  # None: the one the page was built with
     where: int
     session: Session
     sent: str
@@ -33,89 +34,94 @@ class Arrival:
     wrong: str  # sentence about what could not be followed, or nothing
 
 
-def arrive(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Progress) -> Arrival:
-    """Whatever the parameters say. What is wrong with a link is told, and the rest of it is followed."""
-    link, wrong = read(parameters)
+def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Progress) -> OpenedLink:
+    """Open the picture that the parameters name; what is wrong with them is told, and the rest is followed."""
+    link, wrong = parse_link(parameters)
     spec, shown = explorer.landing, None
     if "checkpoint" in wrong:
         link = Link()  # everything else was about that checkpoint
     elif link.checkpoint not in (None, spec):
         try:
-            spec = _offered(explorer, str(link.checkpoint))
+            spec = _require_offered(explorer, str(link.checkpoint))
             tell("Opening the checkpoint")  # may wait for a download
-            shown = explorer.furniture(spec)
+            shown = explorer.build_panel(spec)
             tell("Looking at the picture")
         except tn.TNetError as error:
-            spec, link, wrong = explorer.landing, Link(), {"checkpoint": said(error)}
-    where, link = _example(explorer, spec, link, wrong)
-    link = _mode(explorer, spec, where, link, wrong)
-    session, sent, plan = _opened(explorer, spec, where, link, wrong)
-    restore = _restored(session.trace, plan, link, wrong)
+            spec, link, wrong = explorer.landing, Link(), {"checkpoint": strip_full_stop(error)}
+    where, link = _find_example(explorer, spec, link, wrong)
+    link = _check_mode(explorer, spec, where, link, wrong)
+    session, sent, plan = _open_as_linked(explorer, spec, where, link, wrong)
+    restore = _build_restore(session.trace, plan, link, wrong)
     sentence = f"The link could not be followed completely: {'; '.join(wrong.values())}." if wrong else ""
-    return Arrival(spec, shown, where, session, sent, restore, sentence)
+    return OpenedLink(spec, shown, where, session, sent, restore, sentence)
 
 
-def address(explorer: Explorer, spec: str, where: Where) -> dict[str, str | None]:
-    """What a link to this page names. Nothing about a picture that was brought."""
-    return {"checkpoint": named(spec), "example": _names(explorer, spec)[where] if isinstance(where, int) else None}
+def build_address(explorer: Explorer, spec: str, where: Where) -> dict[str, str | None]:
+    """Return what a link to this page names: nothing about a picture that was brought."""
+    return {
+        "checkpoint": name_checkpoint(spec),
+        "example": _list_slugs(explorer, spec)[where] if isinstance(where, int) else None,
+    }
 
 
-def said(error: tn.TNetError) -> str:
-    """As a part of a sentence."""
+def strip_full_stop(error: tn.TNetError) -> str:
+    """Return the sentence of an error as a part of another one."""
     return str(error).rstrip(".")
 
 
-def _offered(explorer: Explorer, wanted: str) -> str:
-    if wanted not in (choice.spec for choice in explorer.shelf.choices):
+def _require_offered(explorer: Explorer, wanted: str) -> str:
+    if wanted not in (choice.spec for choice in explorer.models.choices):
         raise tn.TNetError(f"the checkpoint '{wanted}' is not offered here")
     return wanted
 
 
-def _names(explorer: Explorer, spec: str) -> list[str]:
-    return slugs([picture.title for picture in explorer.pictures(spec)])
+def _list_slugs(explorer: Explorer, spec: str) -> list[str]:
+    return make_slugs([picture.title for picture in explorer.list_pictures(spec)])
 
 
-def _example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, str]) -> tuple[int, Link]:
-    """Number of the example, and the link as far as it is about that."""
+def _find_example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, str]) -> tuple[int, Link]:
+    """Return the number of the example, and the link as far as it is about that."""
     if link.example is None:
         return 0, link.without_looks() if "example" in wrong else link
     try:
-        if link.example not in _names(explorer, spec) and link.example in slugs(explorer.more_titles(spec)):
-            explorer.fetch_more(spec)  # pictures that the registry names and nobody asked for yet
-        names = _names(explorer, spec)
+        if link.example not in _list_slugs(explorer, spec) and link.example in make_slugs(
+            explorer.list_more_titles(spec)
+        ):
+            explorer.fetch_more_pictures(spec)  # pictures that the registry names and nobody asked for yet
+        names = _list_slugs(explorer, spec)
         if link.example in names:
             return names.index(link.example), link
         wrong["example"] = "this checkpoint has no example of that name"
     except tn.TNetError as error:
-        wrong["example"] = said(error)
+        wrong["example"] = strip_full_stop(error)
     return 0, link.without_looks()
 
 
-def _mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Link:
-    """The link, about looks as the checkpoint was trained with unless the picture can be looked at as it says."""
-    config = explorer.shelf.open(spec).config
+def _check_mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Link:
+    """Return the link, with looks as in training unless the picture can be looked at as it says."""
+    config = explorer.models.open(spec).config
     if not wrong.keys() & {"sampling", "levels"}:
         try:
-            found = explorer.settled(spec, where, link.mode)
+            found = explorer.simplify_mode(spec, where, link.mode)
             if (link.sampling or config.sampling) == (found.sampling or config.sampling):
                 return link
             wrong["sampling"] = no_choice(config)
         except tn.TNetError as error:
-            wrong["levels"] = said(error)
+            wrong["levels"] = strip_full_stop(error)
     return link.as_trained(config.levels)
 
 
-def _opened(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Opened:
+def _open_as_linked(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Opened:
     if link.cells is not None:
         try:
-            return explorer.open_by_hand(spec, where, link.cells, link.mode)
+            return explorer.open_with_cells(spec, where, link.cells, link.mode)
         except tn.TNetError as error:
-            wrong["cells"] = said(error)
-    return *explorer.open(spec, where, mode=link.mode), None
+            wrong["cells"] = strip_full_stop(error)
+    return *explorer.open_picture(spec, where, mode=link.mode), None
 
 
-def _restored(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
-    """What the stage opens with besides the scene."""
+def _build_restore(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
+    """Return what the stage opens with besides the scene."""
     budget, cls, versus, step = link.looks, link.cls, link.versus, link.step
     most, classes = trace.budget, len(trace.bias)
     if budget is not None and len(budget) != len(most):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -11,30 +10,28 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 import tnet_core as tn
-from pages.explore.export import export
-from pages.explore.open_link import address, arrive
-from pages.explore.service import LEFT_ALONE, Explorer, Session, Tell, Where
-from pages.explore.zoom import zoom
-from pages.sampling import wanted as mode_wanted
-from pages.server.access import named_file
-from pages.server.here import asked_here
-from pages.server.sessions import Turns
+from pages.explore.images import read_file, read_part
+from pages.explore.open_link import build_address, open_link
+from pages.explore.service import Explorer, Tell
+from pages.sampling import parse_mode as mode_wanted
+from pages.server.access import is_local_request, resolve_local_file
+from pages.server.rpc import add_turn, answer_event, read_event, read_query
+from pages.server.sessions import SESSION_EXPIRED, SESSION_SECONDS, RequestOrder, Session, Where, require_session
 from viz import stage
 from viz.common import fragments
 from viz.explore import bring
 from viz.explore.checkpoint import CheckpointPanel
 from viz.explore.gallery import render_gallery
 
-SESSION_SECONDS = 3600  # a page that is left alone this long is forgotten
 AT_ONCE = 8  # requests that are answered, or wait for a traversal, at the same time
+PARTS_AT_ONCE = 4  # parts of pictures that are read at the same time; traversals do not wait for them
+FILES_AT_ONCE = 2
 
 # A click on an example reports its number.
 REPORT_EXAMPLE = """element.addEventListener('click', event => {
   const button = event.target.closest('[data-example]');
   if (button) trigger('click', {example: Number(button.dataset.example)});
 });"""
-
-_turns = itertools.count()
 
 
 class Explored(NamedTuple):
@@ -44,21 +41,21 @@ class Explored(NamedTuple):
     session: gr.State  # `Session`, None until a picture was traversed
 
 
-def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
+def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     """Builds the tab's content in the current context. No picture is looked at until a browser asks."""
     spec = explorer.landing
-    first = explorer.furniture(spec)
+    first = explorer.build_panel(spec)
     plain: dict[str, Any] = {"apply_default_css": False}
     opened = gr.State(spec)
     session = gr.State(time_to_live=SESSION_SECONDS)
-    turns = gr.State(Turns())
+    order = gr.State(RequestOrder())
     with gr.Row(elem_id="source"):
         chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="chooser", **first.chooser)
         about = gr.HTML(**first.card, **plain, elem_id="card")
     notice = gr.HTML(**first.notice, **plain, elem_id="notice")
     with gr.Row(elem_id="pick"):
-        shelf = gr.HTML(
-            render_gallery(explorer.pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery"
+        examples = gr.HTML(
+            render_gallery(explorer.list_pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery"
         )
         with gr.Column(elem_id="bring", min_width=150):
             upload = gr.UploadButton("Upload a picture", size="md", elem_id="upload", type="filepath")
@@ -69,142 +66,158 @@ def explore(explorer: Explorer, demo: gr.Blocks) -> Explored:
     problem = gr.HTML("", **plain, elem_id="problem")
     view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="stage")
 
-    chosen = [session, view, shelf, problem]
+    chosen = [session, view, examples, problem]
     furnished = [chooser, about, notice, invited, more]
     nothing, still = [gr.skip()] * len(chosen), [gr.skip()] * (1 + len(furnished))  # what stays as it is
 
     def shown(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
-        sent = turn(sent, link=address(explorer, spec, where), **extra)
-        return [made, sent, render_gallery(explorer.pictures(spec), selected), fragments.warning(sentence)]
+        sent = add_turn(sent, link=build_address(explorer, spec, where), **extra)
+        return [made, sent, render_gallery(explorer.list_pictures(spec), selected), fragments.warning(sentence)]
 
     def unchanged(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
 
-    def attempt(turns: Turns, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
+    def attempt(order: RequestOrder, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
         """A picture under the checkpoint the page was at; nothing, if the page went elsewhere meanwhile."""
-        wish = turns.picture(spec)
+        wish = order.request_picture(spec)
         try:
-            made, sent = explorer.open(spec, where, tell, turns.mode)
+            made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
-            return unchanged(error) if turns.refuse(wish, spec) else nothing
-        return shown(spec, where, made, sent) if turns.grant(wish, made.scene, where) else nothing
+            return unchanged(error) if order.reject(wish, spec) else nothing
+        return shown(spec, where, made, sent) if order.accept(wish, made.scene, where) else nothing
 
-    def on_load(turns: Turns, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
-        wish = turns.checkpoint(explorer.landing)
+    def on_load(order: RequestOrder, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
+        wish = order.request_checkpoint(explorer.landing)
         try:
-            found = arrive(explorer, parameters(request), lambda what: progress(0, desc=what))
+            found = open_link(explorer, read_query(request), lambda what: progress(0, desc=what))
         except tn.TNetError as error:
             return [*still, *unchanged(error)]
-        if not turns.grant(wish, found.session.scene, found.where, found.spec):
+        if not order.accept(wish, found.session.scene, found.where, found.spec):
             return [*still, *nothing]
-        turns.mode = found.session.mode
-        changes = [found.spec, *parts(found.furniture)] if found.furniture is not None else still
+        order.mode = found.session.mode
+        changes = [found.spec, *parts(found.panel)] if found.panel is not None else still
         return [
             *changes,
             *shown(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
         ]
 
-    def on_example(turns: Turns, spec: str, event: gr.EventData) -> list[Any]:
-        number = data_of(event).get("example")
-        return attempt(turns, spec, number if type(number) is int else -1)
+    def on_example(order: RequestOrder, spec: str, event: gr.EventData) -> list[Any]:
+        number = read_event(event).get("example")
+        return attempt(order, spec, number if type(number) is int else -1)
 
-    def on_upload(turns: Turns, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
-        return attempt(turns, spec, str(file), lambda what: progress(0, desc=what))
+    def on_upload(order: RequestOrder, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
+        return attempt(order, spec, str(file), lambda what: progress(0, desc=what))
 
     def on_named(
-        turns: Turns, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
+        order: RequestOrder, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         try:
-            where = named_file(path, local=explorer.local and asked_here(request))
+            where = resolve_local_file(path, local=explorer.local and is_local_request(request))
         except tn.TNetError as error:
             return unchanged(error)
-        return attempt(turns, spec, where, lambda what: progress(0, desc=what))
+        return attempt(order, spec, where, lambda what: progress(0, desc=what))
 
     def on_checkpoint(
-        turns: Turns, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
+        order: RequestOrder, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         progress(0, desc="Opening the checkpoint")
         wanted = wanted if isinstance(wanted, str) else ""
-        wish = turns.checkpoint(wanted)
+        wish = order.request_checkpoint(wanted)
         try:
-            explorer.shelf.choice(wanted)
-            new = explorer.furniture(wanted)
+            explorer.models.find_choice(wanted)
+            new = explorer.build_panel(wanted)
             progress(0.5, desc="Looking at the picture")
             kept = None if session is None else session.where
             where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
-            made, sent = explorer.open(wanted, where, mode=turns.mode)
+            made, sent = explorer.open_picture(wanted, where, mode=order.mode)
         except tn.TNetError as error:
-            if not turns.refuse(wish, spec):
+            if not order.reject(wish, spec):
                 return [*still, *nothing]
             return [gr.skip(), gr.update(value=spec), *still[2:], *unchanged(error)]
-        if not turns.grant(wish, made.scene, where):
+        if not order.accept(wish, made.scene, where):
             return [*still, *nothing]
         return [wanted, *parts(new), *shown(wanted, where, made, sent)]
 
     def on_sample(
-        turns: Turns, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
+        order: RequestOrder, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         """The same picture, its looks cut from other pixels. Pictures after it are looked at in the same way."""
-        asked = data_of(event)
+        asked = read_event(event)
         spec = "" if session is None else session.spec
-        wish = turns.picture(spec)
+        wish = order.request_picture(spec)
         try:
-            if session is None:
-                raise tn.TNetError(LEFT_ALONE)
-            session.check(asked.get("scene"))
+            session = require_session(session, SESSION_EXPIRED)
+            session.check_scene(asked.get("scene"))
             mode = mode_wanted(asked.get("sampling"), asked.get("levels"))
-            made, sent = explorer.open(spec, session.where, lambda what: progress(0, desc=what), mode)
+            made, sent = explorer.open_picture(spec, session.where, lambda what: progress(0, desc=what), mode)
         except tn.TNetError as error:
-            refused = turn(json.dumps({"kind": "refused", "sentence": str(error)}))
-            return [gr.skip(), refused, gr.skip(), gr.skip()] if turns.refuse(wish, spec) else nothing
-        if not turns.grant(wish, made.scene, session.where):
+            refused = add_turn(json.dumps({"kind": "refused", "sentence": str(error)}))
+            return [gr.skip(), refused, gr.skip(), gr.skip()] if order.reject(wish, spec) else nothing
+        if not order.accept(wish, made.scene, session.where):
             return nothing
-        turns.mode = mode
+        order.mode = mode
         return shown(spec, session.where, made, sent, again=True)
 
-    def on_more(turns: Turns, spec: str) -> list[Any]:
+    def on_more(order: RequestOrder, spec: str) -> list[Any]:
         try:
-            explorer.fetch_more(spec)
+            explorer.fetch_more_pictures(spec)
         except tn.TNetError as error:
-            return [gr.skip(), gr.skip(), fragments.problem(str(error)) if turns.wants(spec) else gr.skip()]
-        if not turns.wants(spec):
+            return [gr.skip(), gr.skip(), fragments.problem(str(error)) if order.is_at(spec) else gr.skip()]
+        if not order.is_at(spec):
             return [gr.skip()] * 3
-        selected = turns.where if isinstance(turns.where, int) else None
-        return [render_gallery(explorer.pictures(spec), selected), gr.update(visible=False), ""]
+        selected = order.where if isinstance(order.where, int) else None
+        return [render_gallery(explorer.list_pictures(spec), selected), gr.update(visible=False), ""]
 
-    def on_steer(turns: Turns, session: Session | None, event: gr.EventData) -> list[Any]:
-        asked = data_of(event)
+    def on_steer(order: RequestOrder, session: Session | None, event: gr.EventData) -> list[Any]:
+        asked = read_event(event)
         echo = {name: asked[name] for name in ("scene", "ticket") if type(asked.get(name)) is int}
         try:
             made, sent = explorer.steer(session, asked)
-            if session is not None and not turns.steer(session.scene, made.scene):
+            if session is not None and not order.accept_steering(session.scene, made.scene):
                 raise tn.TNetError("Something else was asked for meanwhile: choose the cell again.")
         except tn.TNetError as error:
-            return [gr.skip(), turn(json.dumps({"kind": "problem", "sentence": str(error)}), answers=echo)]
-        return [gr.skip() if made is session else made, turn(sent, answers=echo)]
+            return [gr.skip(), add_turn(json.dumps({"kind": "problem", "sentence": str(error)}), answers=echo)]
+        return [gr.skip() if made is session else made, add_turn(sent, answers=echo)]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
     run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
-    demo.load(on_load, [turns], [opened, *furnished, *chosen], **wait)
-    # Of several quick clicks the last one counts: `turns` sees to that. Gradio's own `always_last` repeats the first.
-    shelf.click(on_example, [turns, opened], chosen, trigger_mode="multiple", **wait)
+    demo.load(on_load, [order], [opened, *furnished, *chosen], **wait)
+    # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
+    examples.click(on_example, [order, opened], chosen, trigger_mode="multiple", **wait)
     read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
-    upload.upload(on_upload, [turns, opened, upload], chosen, **read)
+    upload.upload(on_upload, [order, opened, upload], chosen, **read)
     if named is not None:
-        named.submit(on_named, [turns, opened, named], chosen, preprocess=False, **read)
+        named.submit(on_named, [order, opened, named], chosen, preprocess=False, **read)
     chooser.input(
-        on_checkpoint, [turns, chooser, opened, session], [opened, *furnished, *chosen],
+        on_checkpoint, [order, chooser, opened, session], [opened, *furnished, *chosen],
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
-    view.steer(on_steer, [turns, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
-    view.sample(on_sample, [turns, session], chosen, trigger_mode="multiple", **read)
-    more.click(on_more, [turns, opened], [shelf, more, problem], show_progress="minimal",
+    view.steer(on_steer, [order, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
+    view.sample(on_sample, [order, session], chosen, trigger_mode="multiple", **read)
+    more.click(on_more, [order, opened], [examples, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
-    export(explorer, view, session)
-    zoom(explorer, view, session)
+    answer_questions(explorer, view, session)
     return Explored(opened, session)
+
+
+def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
+    """Answer the stage when it asks for a part of its picture, or for a file, which is made in the browser."""
+    plain: dict[str, Any] = {"html_template": "<i></i>", "apply_default_css": False}
+    part = gr.HTML("", js_on_load=stage.on_part(), elem_id="part", **plain)
+    taken = gr.HTML("", js_on_load=stage.on_file(), elem_id="taken", **plain)
+
+    def on_zoom(session: Session | None, event: gr.EventData) -> str:
+        return answer_event(event, lambda asked: read_part(explorer, session, asked))
+
+    def on_take(session: Session | None, event: gr.EventData) -> str:
+        return answer_event(event, lambda asked: read_file(explorer, session, asked))
+
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    view.zoom(on_zoom, [session], [part], trigger_mode="multiple", concurrency_id="zoom",
+              concurrency_limit=PARTS_AT_ONCE, **quiet)  # fmt: skip
+    view.take(on_take, [session], [taken], concurrency_limit=FILES_AT_ONCE, **quiet)
 
 
 def named_field() -> gr.Textbox:
@@ -214,24 +227,6 @@ def named_field() -> gr.Textbox:
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own
-
-
-def turn(sent: str, **extra: Any) -> str:
-    """What the stage is sent, with more fields. The same text twice would not reach the page a second time."""
-    more = json.dumps(extra | {"turn": next(_turns)}, separators=(",", ":"))
-    return f"{sent[:-1]},{more[1:]}"
-
-
-def data_of(event: gr.EventData) -> dict[str, Any]:
-    """What the browser sent along; anything may have been."""
-    data = getattr(event, "_data", None)
-    return data if isinstance(data, dict) else {}
-
-
-def parameters(request: gr.Request | None) -> list[tuple[str, str]]:
-    """Of the page's address, those that are given twice included."""
-    found = getattr(request, "query_params", {})
-    return list(found.multi_items() if hasattr(found, "multi_items") else found.items())
 
 
 def parts(shown: CheckpointPanel) -> list[Any]:

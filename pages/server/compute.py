@@ -2,35 +2,79 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
+
+import tnet_core as tn
+from pages.sampling import SamplingMode
+from pages.server.sessions import Cell
+from tnet_core.sampling.frame import Sampler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def on_accelerator(function: F) -> F:
-    """The function under `spaces.GPU` where that package is there and the host has GPUs to lend."""
+def run_on_accelerator(function: F) -> F:
+    """Wrap the function in `spaces.GPU` where that package is there and the host has GPUs to lend."""
     if not os.environ.get("SPACES_ZERO_GPU"):
-        return in_one_thread(function)
+        return run_in_one_thread(function)
     try:
         import spaces
     except ImportError:
-        return in_one_thread(function)
+        return run_in_one_thread(function)
     return spaces.GPU(duration=30)(function)
 
 
-def in_one_thread(function: F) -> F:
-    """The same, always in the same thread, whoever calls it.
+def run_in_one_thread(function: F) -> F:
+    """Wrap the function so that it always runs in the same thread, whoever calls it.
 
     Every thread that has computed keeps about 100 MB of freed memory for itself; requests come in dozens of threads.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="looks")
 
     @wraps(function)
-    def called(*values: Any, **named: Any) -> Any:
+    def run(*values: Any, **named: Any) -> Any:
         return thread.submit(function, *values, **named).result()
 
-    return cast("F", called)
+    return cast("F", run)
+
+
+def prepare_looks(source: tn.ImageSource, config: tn.TNetConfig, mode: SamplingMode) -> None:
+    """Read of a large file what its looks need."""
+    Sampler(source, config, mode.sampling).prepare(mode.levels_for(config, source.width, source.height))
+
+
+def take_looks(
+    model: tn.TNet,
+    source: tn.ImageSource,
+    policy: Any,
+    budget: tuple[int, ...] | None,
+    added: tuple[Cell, ...],
+    mode: SamplingMode,
+) -> tn.Trace:
+    """Take all looks of a budget (the largest, if none is given), then those added by hand."""
+    budget = budget or mode.budget_for(model.config, source.width, source.height)
+    traversal = tn.Traversal(model, source, budget, policy, len(budget) + 1, sampling=mode.sampling)
+    trace = traversal.run()
+    for parent, index in added:
+        level = 2 if parent is None else trace.locations[parent].level + 1
+        traversal.attend(level, index, parent)
+        trace = traversal.trace()
+    return trace
+
+
+def release_freed_memory() -> None:
+    """Give back to the system what the C library keeps of freed memory; 10 to 40 ms, so only after work of seconds.
+
+    glibc gives most threads a pool of their own, and what is freed stays in its pool. Requests come in dozens of
+    threads: after ten large pictures 390 MB lay in such pools, unused. Two pools for all (MALLOC_ARENA_MAX) are no way
+    out: one run of the app held 700 MB more with them.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # other C libraries have no such function
+            ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""What the server may be asked at all; everything else is refused here, in one sentence, before Gradio sees it.
+"""Middleware: what the server may be asked at all. The rest is refused in one sentence, before Gradio sees it.
 
 Gradio serves more than this page uses: it fetches addresses for whoever asks, converts videos, stores pages, lets its
 functions be called around the queue and reads bodies of any size. On a public host each is a way to use it up.
@@ -17,18 +17,20 @@ from pydantic import ValidationError
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST_CALL = 1_000_000  # bytes; what the page sends is far smaller
-AROUND_A_FILE = 100_000  # bytes of an upload besides the file
-LONGEST_SESSION = 64  # characters of the name a browser gives itself
+from pages.server.access import is_uploaded
 
-READ = re.compile(
+MAX_CALL_BYTES = 1_000_000  # bytes; what the page sends is far smaller
+UPLOAD_OVERHEAD_BYTES = 100_000  # bytes of an upload besides the file
+MAX_SESSION_CHARACTERS = 64  # characters of the name a browser gives itself
+
+READ_PATHS = re.compile(
     r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/.+|"
     r"/gradio_api/(info|startup-events|theme\.css|app_id|user|login_check|queue/data|queue/status|upload_progress)/?|"
     r"/gradio_api/heartbeat/[^/]+|/gradio_api/file=(?!https?:).+"
 )
-UPLOAD = re.compile(r"/gradio_api/upload/?")
-CALL = re.compile(r"/gradio_api/(queue/join|run/predict)/?")  # the second for functions that do not wait
-SMALL = re.compile(r"/gradio_api/(cancel|reset)/?")
+UPLOAD_PATH = re.compile(r"/gradio_api/upload/?")
+CALL_PATHS = re.compile(r"/gradio_api/(queue/join|run/predict)/?")  # the second for functions that do not wait
+CONTROL_PATHS = re.compile(r"/gradio_api/(cancel|reset)/?")
 
 
 class RefusedError(Exception):
@@ -41,15 +43,15 @@ class RefusedError(Exception):
 
 
 class RefusedProgramError(RefusedError):
-    """In the form in which `gradio_client` passes a sentence on; of any other refusal it tells the status alone."""
+    """A refusal that `gradio_client` passes on as a sentence; of any other one it tells the status alone."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(422, sentence)
         self.detail = [{"__type__": "validate", "is_valid": False, "parameter_name": "file", "message": sentence}]
 
 
-class Gate:
-    """Middleware around Gradio's application."""
+class RequestFilter:
+    """Lets only the page's own requests through to Gradio's application."""
 
     def __init__(self, app: ASGIApp, largest_upload: int) -> None:
         self.app = app
@@ -60,34 +62,34 @@ class Gate:
             await self.app(scope, receive, send)
             return
         try:
-            receive = await self._admitted(scope, receive)
+            receive = await self._check_request(scope, receive)
         except RefusedError as refusal:
             answer = JSONResponse({"detail": refusal.detail}, refusal.status, {"Connection": "close"})
             await answer(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
-        """Where the body is to be read from; raises where the request is not one of the page's."""
+    async def _check_request(self, scope: Scope, receive: Receive) -> Receive:
+        """Return where the body is to be read from; raise where the request is not one of the page's."""
         method, path = scope.get("method"), scope["path"]
-        if scope["type"] == "http" and method in ("GET", "HEAD") and READ.fullmatch(path):
+        if scope["type"] == "http" and method in ("GET", "HEAD") and READ_PATHS.fullmatch(path):
             return receive
-        if method == "POST" and UPLOAD.fullmatch(path):
-            within(scope, self.largest_upload + AROUND_A_FILE)
+        if method == "POST" and UPLOAD_PATH.fullmatch(path):
+            check_length(scope, self.largest_upload + UPLOAD_OVERHEAD_BYTES)
             return receive
-        if method == "POST" and SMALL.fullmatch(path):
-            within(scope, LARGEST_CALL)
+        if method == "POST" and CONTROL_PATHS.fullmatch(path):
+            check_length(scope, MAX_CALL_BYTES)
             return receive
-        if method == "POST" and CALL.fullmatch(path):
-            within(scope, LARGEST_CALL)
-            body = await whole(receive)
+        if method == "POST" and CALL_PATHS.fullmatch(path):
+            check_length(scope, MAX_CALL_BYTES)
+            body = await read_body(receive)
             check_call(body, scope["app"], waits="join" in path)
-            return once(body, receive)
+            return replay_body(body, receive)
         raise RefusedError(404, "There is nothing here.")
 
 
-def within(scope: Scope, most: int) -> None:
-    """A body must tell its length: one that is cut off on the way would leave its files behind."""
+def check_length(scope: Scope, most: int) -> None:
+    """Refuse a body that does not tell its length, or is too long: one cut off on the way would leave files behind."""
     told = dict(scope["headers"]).get(b"content-length", b"")
     if not told.isdigit():
         raise RefusedError(411, "The request does not tell its length.")
@@ -95,7 +97,8 @@ def within(scope: Scope, most: int) -> None:
         raise RefusedError(413, f"The request is too large; {most} bytes are the limit.")
 
 
-async def whole(receive: Receive) -> bytes:
+async def read_body(receive: Receive) -> bytes:
+    """Return the whole body of a request."""
     parts: list[bytes] = []
     while True:
         message = await receive()
@@ -106,8 +109,8 @@ async def whole(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-def once(body: bytes, receive: Receive) -> Receive:
-    """The body, then whatever else comes from the connection."""
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receiver of the body, then of whatever else comes from the connection."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -117,7 +120,7 @@ def once(body: bytes, receive: Receive) -> Receive:
 
 
 def check_call(body: bytes, app: App, waits: bool) -> None:
-    """A function that exists and is called as the page calls it, with no file but an uploaded one."""
+    """Refuse all but functions that exist, called as the page calls them, with no file but an uploaded one."""
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError):
@@ -129,10 +132,10 @@ def check_call(body: bytes, app: App, waits: bool) -> None:
         raise RefusedError(400, "The page has no such function.")
     if not isinstance(data, list) or len(data) < len(function.inputs):
         raise RefusedError(400, "The function takes other arguments.")
-    if not isinstance(session, str) or not 0 < len(session) <= LONGEST_SESSION:
+    if not isinstance(session, str) or not 0 < len(session) <= MAX_SESSION_CHARACTERS:
         raise RefusedError(400, "The request names no session.")
     folder = Path(app.uploaded_file_dir).resolve()
-    if not all(uploaded(path, folder) for path in paths(asked)):
+    if not all(is_uploaded(path, folder) for path in find_paths(asked)):
         sentence = "Only an uploaded file can be opened."
         raise RefusedProgramError(sentence) if function.api_visibility == "public" else RefusedError(400, sentence)
     for block, value in zip(function.inputs, data, strict=False):
@@ -140,7 +143,7 @@ def check_call(body: bytes, app: App, waits: bool) -> None:
 
 
 def check_value(model: Any, value: Any) -> None:
-    """A component that takes a structure must get one."""
+    """Refuse a value that is not of the structure its component takes."""
     if model is None or value is None:
         return
     try:
@@ -149,8 +152,8 @@ def check_value(model: Any, value: Any) -> None:
         raise RefusedError(400, "An argument of the request is not what the page sends.") from None
 
 
-def paths(value: Any) -> Iterator[Any]:
-    """Whatever is called a path, at any depth."""
+def find_paths(value: Any) -> Iterator[Any]:
+    """Yield whatever is called a path, at any depth."""
     waiting = [value]
     while waiting:
         current = waiting.pop()
@@ -162,15 +165,8 @@ def paths(value: Any) -> Iterator[Any]:
             waiting.extend(item for item in current if isinstance(item, dict | list))
 
 
-def uploaded(path: Any, folder: Path) -> bool:
-    try:
-        return isinstance(path, str) and Path(path).resolve().is_relative_to(folder)
-    except (OSError, ValueError):
-        return False
-
-
-def gated(largest_upload: int) -> dict[str, Iterable[Any]]:
-    """For `launch(app_kwargs=…)`."""
+def middleware_options(largest_upload: int) -> dict[str, Iterable[Any]]:
+    """Return the `app_kwargs` of `launch` that put the filter in front of Gradio."""
     from starlette.middleware import Middleware
 
-    return {"middleware": [Middleware(Gate, largest_upload=largest_upload)]}
+    return {"middleware": [Middleware(RequestFilter, largest_upload=largest_upload)]}

@@ -1,4 +1,4 @@
-"""`Shelf`: the checkpoints a person can choose from, opened at first use."""
+"""The checkpoints a visitor can choose from, and their models, opened at first use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tnet_core.modeling.presets import preset
 from tnet_core.modeling.tnet import TNet
 
 UNTRAINED = "untrained"
-_KEPT = 4  # models in memory at once
+MAX_MODELS = 4  # in memory at once
 
 
 @dataclass(frozen=True)
@@ -33,52 +33,52 @@ class Choice:
     examples: ExampleSet | None = None
 
 
-class Shelf:
+class ModelCache:
     """The registry's checkpoints that take looks, and one more named by the user; a model is opened once.
 
-    `complaints` collects a sentence for everything that should have been usable and was not.
+    `problems` collects a sentence for everything that should have been usable and was not.
     """
 
-    def __init__(self, registry: Registry, *, stand_in: str, device: str | None = None) -> None:
-        self.complaints: list[str] = []
+    def __init__(self, registry: Registry, *, fallback: str, device: str | None = None) -> None:
+        self.problems: list[str] = []
         self._registry = registry
-        self._stand_in = stand_in  # preset that is built, untrained, where no checkpoint is usable
+        self._fallback = fallback  # preset that is built, untrained, where no checkpoint is usable
         self._device = device
         self._models: dict[str, TNet] = {}  # the one used last at the end
         self._cards: dict[str, CheckpointCard] = {}
         self._lock = threading.RLock()
-        self._choices = {entry.id: Choice(entry.id, entry.title, entry.examples) for entry in self._looking()}
+        self._choices = {entry.id: Choice(entry.id, entry.title, entry.examples) for entry in self._list_entries()}
 
     @classmethod
-    def stocked(cls, registry: str | Path | None, *, stand_in: str, device: str | None = None) -> Shelf:
-        """From registry files; one that cannot be read leaves the shelf empty and is complained about."""
+    def from_file(cls, registry: str | Path | None, *, fallback: str, device: str | None = None) -> ModelCache:
+        """Read registry files; where one cannot be read, nothing is offered and `problems` says why."""
         try:
-            return cls(Registry.load(registry), stand_in=stand_in, device=device)
+            return cls(Registry.load(registry), fallback=fallback, device=device)
         except TNetError as error:
-            empty = cls(Registry(), stand_in=stand_in, device=device)
-            empty.complaints.append(str(error))
+            empty = cls(Registry(), fallback=fallback, device=device)
+            empty.problems.append(str(error))
             return empty
 
     @property
     def choices(self) -> list[Choice]:
-        """In the order of the registry."""
+        """What is offered, in the order of the registry."""
         return list(self._choices.values())
 
-    def cards(self) -> list[CheckpointCard]:
-        """What is known, without a download, about every checkpoint that was measured; models without looks too.
+    def list_cards(self) -> list[CheckpointCard]:
+        """Return what is known, without a download, about every measured checkpoint; models without looks too.
 
         A card that was made once stays the same object.
         """
         with self._lock:
             for entry in self._registry:
                 if entry.id not in self._cards:
-                    self._learn(entry.id, partial(entry_card, entry, on_notice=_ignore))
+                    self._add_card(entry.id, partial(entry_card, entry, on_notice=_ignore))
             for spec, model in self._models.items():
                 if spec not in self._cards and spec != UNTRAINED:
-                    self._learn(spec, partial(card_of, model))
+                    self._add_card(spec, partial(card_of, model))
             return list(self._cards.values())
 
-    def _learn(self, spec: str, make: Callable[[], CheckpointCard]) -> None:
+    def _add_card(self, spec: str, make: Callable[[], CheckpointCard]) -> None:
         try:
             card = make()
         except TNetError:
@@ -86,8 +86,8 @@ class Shelf:
         if card.evaluation is not None:
             self._cards[spec] = card
 
-    def choice(self, spec: str) -> Choice:
-        """One that is offered; nothing else can be opened."""
+    def find_choice(self, spec: str) -> Choice:
+        """Return a checkpoint that is offered; nothing else can be opened."""
         if spec not in self._choices:
             raise TNetError(f"The checkpoint {spec!r:.80} is not offered here; {self._registry.known(spec)}.")
         return self._choices[spec]
@@ -98,58 +98,60 @@ class Shelf:
             self.open(spec)
             chosen = self._choices.pop(spec)
         else:
-            model = _looks(load(spec, registry=self._registry, device=self._device, on_notice=on_notice), spec)
-            self._keep(spec, model)
+            model = _require_looks(load(spec, registry=self._registry, device=self._device, on_notice=on_notice), spec)
+            self._remember(spec, model)
             chosen = Choice(spec, card_of(model).title or model.source)
         self._choices = {chosen.spec: chosen} | self._choices
         return chosen
 
     def open(self, spec: str) -> TNet:
-        """The model of a choice; nothing that is not offered is opened."""
+        """Return the model of a choice; nothing that is not offered is opened."""
         with self._lock:
             if spec in self._models:
-                return self._keep(spec, self._models.pop(spec))
-            self.choice(spec)
+                return self._remember(spec, self._models.pop(spec))
+            self.find_choice(spec)
             if spec == UNTRAINED:
-                return self._keep(spec, _fast(build(preset(self._stand_in), seed=0, device=self._device)))
-            quiet: Notice = self._complain
-            return self._keep(
-                spec, _looks(load(spec, registry=self._registry, device=self._device, on_notice=quiet), spec)
+                return self._remember(spec, _optimise(build(preset(self._fallback), seed=0, device=self._device)))
+            return self._remember(
+                spec,
+                _require_looks(
+                    load(spec, registry=self._registry, device=self._device, on_notice=self._add_problem), spec
+                ),
             )
 
-    def first(self) -> str:
-        """The first choice that lies here and opens; where none does, an untrained model, offered from then on."""
+    def open_first(self) -> str:
+        """Open the first choice that is on disk; where none opens, offer an untrained model. Return its spec."""
         with self._lock:
-            here = [spec for spec in self._choices if self._is_here(spec)]
-            for spec in here:
-                if self._opens(spec):
+            on_disk = [spec for spec in self._choices if self._is_on_disk(spec)]
+            for spec in on_disk:
+                if self._try_to_open(spec):
                     return spec
-            stand_in = Choice(UNTRAINED, f"Untrained weights ({self._stand_in})")
-            self._choices = {UNTRAINED: stand_in} | self._choices
+            untrained = Choice(UNTRAINED, f"Untrained weights ({self._fallback})")
+            self._choices = {UNTRAINED: untrained} | self._choices
             return UNTRAINED
 
-    def _opens(self, spec: str) -> bool:
+    def _try_to_open(self, spec: str) -> bool:
         try:
             self.open(spec)
         except TNetError as error:
-            self._complain(str(error))
+            self._add_problem(str(error))
             del self._choices[spec]
             return False
         return True
 
-    def _complain(self, sentence: str) -> None:
-        if sentence not in self.complaints:
-            self.complaints.append(sentence)
+    def _add_problem(self, sentence: str) -> None:
+        if sentence not in self.problems:
+            self.problems.append(sentence)
 
-    def _is_here(self, spec: str) -> bool:
-        """Whether opening needs no network: a start must not wait for one."""
+    def _is_on_disk(self, spec: str) -> bool:
+        """Tell whether opening needs no network: a start must not wait for one."""
         if spec in self._models or spec not in self._registry:
             return True
         entry = self._registry.get(spec)
         return entry.folder is not None and (entry.folder.is_dir() or entry.hub is None)
 
-    def _looking(self) -> list[Entry]:
-        """Entries whose model takes looks, as far as that is known without a download."""
+    def _list_entries(self) -> list[Entry]:
+        """Return the entries whose model takes looks, as far as that is known without a download."""
         return [entry for entry in self._registry if not self._is_baseline(entry)]
 
     def _is_baseline(self, entry: Entry) -> bool:
@@ -159,23 +161,23 @@ class Shelf:
             return False  # opening it will say what is wrong
         return config is not None and config.is_baseline
 
-    def _keep(self, spec: str, model: TNet) -> TNet:
+    def _remember(self, spec: str, model: TNet) -> TNet:
         self._models[spec] = model
-        while len(self._models) > _KEPT:
+        while len(self._models) > MAX_MODELS:
             del self._models[next(iter(self._models))]
         return model
 
 
-def _looks(model: TNet, spec: str) -> TNet:
+def _require_looks(model: TNet, spec: str) -> TNet:
     if model.config.is_baseline:
         raise TNetError(f"'{spec}' is a baseline that sees the whole image at once: there are no looks to explore.")
-    return _fast(model)
+    return _optimise(model)
 
 
-def _fast(model: TNet) -> TNet:
+def _optimise(model: TNet) -> TNet:
     # A copy stays on its device; a Space's lent GPU comes and goes.
     return optimised(model) if model.device.type == "cpu" else model
 
 
 def _ignore(_: str) -> None:
-    """Said again when the checkpoint is opened."""
+    """Drop a notice: it comes again when the checkpoint is opened."""

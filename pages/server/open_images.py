@@ -8,21 +8,21 @@ from pathlib import Path
 
 import tnet_core as tn
 
-MOST_BYTES = 512 << 20  # one of the largest kind that is decoded whole fits
-MOST_FILES = 3  # those that are read in parts hold little more than rows of tiles and open files
+MAX_OPEN_BYTES = 512 << 20  # one of the largest kind that is decoded whole fits
+MAX_OPEN_FILES = 3  # those that are read in parts hold little more than rows of tiles and open files
 
 _Key = tuple[str, int, int, int, int]
 
 
-class OpenFiles:
-    """Sources by file, as long as the file stays as it is; the one used last at the end."""
+class OpenImages:
+    """Image sources by file, as long as the file stays as it is; the one used last at the end."""
 
     def __init__(self) -> None:
         self._sources: OrderedDict[_Key, tn.ImageSource] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, path: Path, most_pixels: int | None) -> tn.ImageSource:
-        """The picture of a file. Nobody waits here for what another one is opening."""
+        """Return the picture of a file. Nobody waits for what another one is opening."""
         try:
             key = _key(path)
             if not path.is_file():
@@ -37,7 +37,10 @@ class OpenFiles:
         source = tn.ImageSource.open(path, most_pixels=most_pixels)
         with self._lock:
             self._sources[key] = source
-            while len(self._sources) > MOST_FILES or sum(source.held for source in self._sources.values()) > MOST_BYTES:
+            while (
+                len(self._sources) > MAX_OPEN_FILES
+                or sum(source.held for source in self._sources.values()) > MAX_OPEN_BYTES
+            ):
                 self._sources.popitem(last=False)
         return source
 

@@ -14,23 +14,26 @@ from pathlib import Path
 
 
 @contextmanager
-def upload_folder(keep_seconds: float, every_seconds: float) -> Iterator[Path]:
-    """Gradio's folder for uploads inside this context. Gradio itself forgets files of uploads that were cut off."""
+def open_upload_folder(keep_seconds: float, every_seconds: float) -> Iterator[Path]:
+    """Make a folder that is Gradio's folder for uploads inside this context, and keep it free of old files.
+
+    Gradio itself forgets files of uploads that were cut off.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tnet-explorer-"))
     before = os.environ.get("GRADIO_TEMP_DIR")
     os.environ["GRADIO_TEMP_DIR"] = str(folder)
     over = threading.Event()
 
-    def keep_tidy() -> None:
+    def sweep() -> None:
         while not over.wait(every_seconds):
-            sweep(folder, keep_seconds)
+            remove_old_files(folder, keep_seconds)
 
     def end(number: int, _: object) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
-    threading.Thread(target=keep_tidy, daemon=True).start()
+    threading.Thread(target=sweep, daemon=True).start()
     former = signal.signal(signal.SIGTERM, end)  # how hosts end a process: no `finally` runs then
     try:
         yield folder
@@ -44,8 +47,8 @@ def upload_folder(keep_seconds: float, every_seconds: float) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep(folder: Path, keep_seconds: float) -> None:
-    """Removes files that were not written to for so long, and folders that are empty as long."""
+def remove_old_files(folder: Path, keep_seconds: float) -> None:
+    """Remove files that were not written to for so long, and folders that are empty as long."""
     oldest = time.time() - keep_seconds
     for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
         with suppress(OSError):  # somebody else was faster, or something came into the folder

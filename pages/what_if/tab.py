@@ -8,36 +8,37 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.explore.service import Explorer, Session
-from pages.explore.tab import AT_ONCE, PROGRESS, SESSION_SECONDS, Explored
-from pages.waiting import again, clock
-from pages.what_if.service import KINDS, SCALES, Lab, Untouched, Wish
+from pages.explore.service import Explorer
+from pages.explore.tab import AT_ONCE, PROGRESS, Explored
+from pages.refresh import build_timer, restart_timer
+from pages.server.sessions import SESSION_SECONDS, Session
+from pages.what_if.service import KINDS, SCALES, Change, Experimenter, OriginalPicture
 from viz.common import fragments
 from viz.what_if.page import build_load_script, render_experiment, render_intro, render_nothing
 
 FIRST = "flip"  # what is tried first
 
 
-def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
+def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
-    bench = Lab(explorer)
+    experimenter = Experimenter(explorer)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
-    field: dict[str, Any] = {"min_width": 0, "elem_classes": "tnl-field"}
+    field: dict[str, Any] = {"min_width": 0, "elem_classes": "what-if-field"}
     known = gr.State(time_to_live=SESSION_SECONDS)  # `Untouched`, None until there is one
-    timer = clock()
-    with gr.Column(elem_id="lab"):
+    timer = build_timer()
+    with gr.Column(elem_id="what-if"):
         gr.HTML(render_intro(), **plain)
-        with gr.Row(elem_id="lab-ask", elem_classes="tnl-ask"):
+        with gr.Row(elem_id="what-if-ask", elem_classes="what-if-ask"):
             kind = gr.Radio([(title, name) for name, title in KINDS.items()], value=FIRST, label="Change the picture",
-                            min_width=0, elem_id="lab-kind", elem_classes="tnl-field tnl-kind")  # fmt: skip
-            x = gr.Slider(-1, 1, 1, step=1, label="Cells to the right", visible=False, elem_id="lab-x", **field)
-            y = gr.Slider(-1, 1, 0, step=1, label="Cells down", visible=False, elem_id="lab-y", **field)
-            scale = gr.Slider(*SCALES, 160, step=10, label="Size in %", visible=False, elem_id="lab-scale", **field)
-            source = gr.Dropdown([], label="Copy", visible=False, filterable=False, elem_id="lab-source", **field)
-            target = gr.Dropdown([], label="Onto", visible=False, filterable=False, elem_id="lab-target", **field)
-        noted = gr.HTML("", **plain, elem_id="lab-problem")
-        view = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="lab-view")
+                            min_width=0, elem_id="what-if-kind", elem_classes="what-if-field what-if-kind")  # fmt: skip
+            x = gr.Slider(-1, 1, 1, step=1, label="Cells to the right", visible=False, elem_id="what-if-x", **field)
+            y = gr.Slider(-1, 1, 0, step=1, label="Cells down", visible=False, elem_id="what-if-y", **field)
+            scale = gr.Slider(*SCALES, 160, step=10, label="Size in %", visible=False, elem_id="what-if-scale", **field)
+            source = gr.Dropdown([], label="Copy", visible=False, filterable=False, elem_id="what-if-source", **field)
+            target = gr.Dropdown([], label="Onto", visible=False, filterable=False, elem_id="what-if-target", **field)
+        noted = gr.HTML("", **plain, elem_id="what-if-problem")
+        view = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="what-if-view")
 
     asked: list[Any] = [kind, x, y, scale, source, target]
     owners = {"shift": (x, y), "scale": (scale,), "paste": (source, target)}  # which fields belong to which change
@@ -47,21 +48,21 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
         return [gr.update(visible=field in owners.get(now, ())) for field in asked[1:]]
 
     def on_open(
-        session: Session | None, before: Untouched | None, pause: Any = None, progress: gr.Progress = PROGRESS
+        session: Session | None, before: OriginalPicture | None, pause: Any = None, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
-        return [*follow(session, before, progress), again(session, pause)]
+        return [*follow(session, before, progress), restart_timer(session, pause)]
 
-    def follow(session: Session | None, before: Untouched | None, progress: gr.Progress) -> list[Any]:
+    def follow(session: Session | None, before: OriginalPicture | None, progress: gr.Progress) -> list[Any]:
         """What is explored; where that is as before, the tab is as it was left."""
         if before is not None and before.session is session:
             return [gr.skip()] * (3 + len(asked))
         progress(0, desc="Looking at the picture")
         try:
-            now = bench.untouched(session)
-            made = render_experiment(bench.change(now, Wish(FIRST), lambda doing: progress(0.5, desc=doing)))
+            now = experimenter.open_original(session)
+            made = render_experiment(experimenter.run(now, Change(FIRST), lambda doing: progress(0.5, desc=doing)))
         except tn.TNetError as error:
             return [None, *[gr.update(visible=False)] * len(asked), "", render_nothing(str(error))]
-        most, cells, (copy, onto) = now.grid - 1, now.cells(), now.paste
+        most, cells, (copy, onto) = now.grid - 1, now.list_cells(), now.first_paste
         return [
             now,
             gr.update(value=FIRST, visible=True),
@@ -75,14 +76,14 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
         ]
 
     def on_change(
-        session: Session | None, before: Untouched | None, kind: Any, x: Any, y: Any, scale: Any, source: Any,
+        session: Session | None, before: OriginalPicture | None, kind: Any, x: Any, y: Any, scale: Any, source: Any,
         target: Any, progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
         if before is None or before.session is not session:
             return follow(session, before, progress)  # another picture was explored meanwhile
         try:
-            found = bench.change(
-                before, Wish(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
+            found = experimenter.run(
+                before, Change(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
             )
         except tn.TNetError as error:
             return [*[gr.skip()] * (1 + len(asked)), fragments.problem(str(error)), gr.skip()]
@@ -90,7 +91,7 @@ def lab(explorer: Explorer, explored: Explored) -> gr.Timer:
 
     made = [known, *asked, noted, view]
     turn: dict[str, Any] = {
-        "concurrency_id": "lab", "concurrency_limit": AT_ONCE, "api_visibility": "private", "preprocess": False,
+        "concurrency_id": "what-if", "concurrency_limit": AT_ONCE, "api_visibility": "private", "preprocess": False,
         "trigger_mode": "always_last",
     }  # fmt: skip
     run: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], **turn}

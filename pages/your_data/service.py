@@ -1,4 +1,4 @@
-"""Evaluations of visitors' own data: one at a time, beside the page, by the code of `python -m training.evaluate`."""
+"""The service behind Your data: evaluations, one at a time, by the code of `python -m training.evaluate`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import tnet_core as tn
 from pages.explore.service import Explorer
+from pages.server.access import resolve_upload, upload_root
 from tnet_core.numbers import whole
 from training.data.archive import describe_left_out_files, unpack_zip
 from training.data.dataset import FileDataset
@@ -21,11 +22,12 @@ from training.evaluation.classes import describe_left_out_classes, select_known
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import POLICIES, Options
 
-MOST_PUBLIC, MOST_LOCAL = 200, 5_000  # images of one evaluation
-MOST_LOOKS = 25  # per grid
-AT_ONCE = 2  # images: between two batches the page has its turn at the cores, and cancelling is heard
-STOPS_WITHIN = 30.0  # seconds that one waits for its predecessor, which was cancelled
-MOST_WAITING = 3  # evaluations, besides the one that runs
+MAX_IMAGES_PUBLIC, MAX_IMAGES_LOCAL = 200, 5_000  # of one evaluation
+MAX_LOOKS_PER_GRID = 25  # per grid
+IMAGES_PER_BATCH = 2  #  between two batches the page has its turn at the cores, and cancelling is heard
+STOP_SECONDS = 30.0  # that one waits for its predecessor, which was cancelled
+MAX_WAITING_EVALUATIONS = 3  # evaluations, besides the one that runs
+MAX_PARALLEL_EVALUATIONS = 8  # that are asked for at once: they wait for their turn, and more are refused
 RESAMPLES = 2_000  # of the bootstrap
 NO_FOLDERS = "Folders of this machine can be evaluated only where the app listens to this machine alone."
 
@@ -33,21 +35,21 @@ Report = Callable[[str, int, int], None]  # what is done, images done, images in
 
 
 class CancelledError(tn.TNetError):
-    """The visitor wanted it to end."""
+    """The visitor ended the evaluation."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What to measure, checked."""
+class EvaluationRequest:
+    """What to measure; it was checked."""
 
     spec: str
     budget: int | tuple[int, ...] = 10
     policies: tuple[str, ...] = ("learned", "centre", "random")
-    limit: int = MOST_PUBLIC
+    limit: int = MAX_IMAGES_PUBLIC
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluationResult:
     content: dict[str, Any]  # of evaluation.json
     notices: list[str]  # what was left out
 
@@ -69,41 +71,59 @@ class Evaluator:
 
     def __init__(self, explorer: Explorer, *, local: bool = False) -> None:
         self.explorer, self.local = explorer, local
-        self.most_images = MOST_LOCAL if local else MOST_PUBLIC
+        self.max_images = MAX_IMAGES_LOCAL if local else MAX_IMAGES_PUBLIC
         self._runs: dict[str, _Run] = {}  # by session
         self._lock = threading.Lock()  # of the runs
         self._turn = threading.Lock()  # who holds it computes
 
-    def wanted(self, spec: Any, budget: Any, policies: Any, limit: Any) -> Wanted:
-        """Anybody can send anything."""
+    def check_request(self, spec: Any, budget: Any, policies: Any, limit: Any) -> EvaluationRequest:
+        """Check what to measure; anybody can send anything."""
         if not isinstance(spec, str):
             raise tn.TNetError("A checkpoint is named by its id.")
         chosen = policies if isinstance(policies, (list, tuple)) else ()
         if unknown := [name for name in chosen if name not in POLICIES]:
             raise tn.TNetError(f"There is no policy {unknown[0]!r:.40}; known are {', '.join(POLICIES)}.")
-        most = [_count(k, "The largest number of looks", MOST_LOOKS) for k in _listed(budget)]
-        return Wanted(
-            spec=self.explorer.shelf.choice(spec).spec,
+        most = [_check_count(k, "The largest number of looks", MAX_LOOKS_PER_GRID) for k in _list_looks(budget)]
+        return EvaluationRequest(
+            spec=self.explorer.models.find_choice(spec).spec,
             budget=most[0] if len(most) == 1 else tuple(most),
             policies=("learned", *(name for name in POLICIES if name in chosen and name != "learned")),
-            limit=_count(limit, "The number of images", self.most_images),
+            limit=_check_count(limit, "The number of images", self.max_images),
         )
 
-    def of_zip(self, session: str, file: str, name: str, wanted: Wanted, report: Report, into: str) -> Evaluated:
-        """`into`: where to unpack for the time being."""
-        with self._running(session, report) as run, unpack_zip(file, name, into, run.check) as found:
-            return self._evaluated(found.dataset, wanted, run, report, describe_left_out_files(found.left_out))
+    def evaluate(
+        self, session: str, file: Any, folder: Any, request: EvaluationRequest, report: Report
+    ) -> EvaluationResult:
+        """Evaluate the folder, where one is named, else the uploaded zip."""
+        if isinstance(folder, str) and folder.strip():
+            return self.evaluate_folder(session, folder, request, report)
+        if file is None:
+            raise tn.TNetError("Choose a zip of class folders first.")
+        path = resolve_upload(file, "The data")
+        name = file.get("orig_name") if isinstance(file, dict) else None
+        called = Path(name if isinstance(name, str) and name else path).name
+        return self.evaluate_zip(session, path, Path(called).stem[:80], request, report, upload_root())
 
-    def of_folder(self, session: str, folder: Any, wanted: Wanted, report: Report) -> Evaluated:
+    def evaluate_zip(
+        self, session: str, file: str, name: str, request: EvaluationRequest, report: Report, into: str
+    ) -> EvaluationResult:
+        """Evaluate a zip of class folders, unpacked for the time being below `into`."""
+        with self._run_in_turn(session, report) as run, unpacked(file, name, into, run.check) as found:
+            return self._evaluate(found.dataset, request, run, report, told_of_files(found.left_out))
+
+    def evaluate_folder(
+        self, session: str, folder: Any, request: EvaluationRequest, report: Report
+    ) -> EvaluationResult:
+        """Evaluate a folder of this machine, where the app is for the person at it alone."""
         if not self.local:
             raise tn.TNetError(NO_FOLDERS)
         if not isinstance(folder, str) or not folder.strip():
             raise tn.TNetError("Name a folder that holds one folder per class.")
-        with self._running(session, report) as run:
-            return self._evaluated(open_folder(Path(folder.strip())), wanted, run, report)
+        with self._run_in_turn(session, report) as run:
+            return self._evaluate(open_folder(Path(folder.strip())), request, run, report)
 
     def cancel(self, session: str, seconds: float = 10.0) -> bool:
-        """Ends this session's evaluation and waits for its end; False if there is none."""
+        """End this session's evaluation and wait for its end; return False if there is none."""
         run = self._runs.get(session)
         if run is None:
             return False
@@ -112,16 +132,16 @@ class Evaluator:
         return True
 
     @contextmanager
-    def _running(self, session: str, report: Report) -> Iterator[_Run]:
-        """Waits for its turn; ends early if cancelled meanwhile."""
+    def _run_in_turn(self, session: str, report: Report) -> Iterator[_Run]:
+        """Wait for this session's turn; end early if cancelled meanwhile."""
         run = _Run()
         ending = self._runs.get(session)
         if ending is not None and ending.stop.is_set():
-            ending.over.wait(STOPS_WITHIN)
+            ending.over.wait(STOP_SECONDS)
         with self._lock:
             if session in self._runs:
                 raise tn.TNetError("An evaluation of yours is running: wait for it or cancel it.")
-            if len(self._runs) > MOST_WAITING:
+            if len(self._runs) > MAX_WAITING_EVALUATIONS:
                 raise tn.TNetError("Several evaluations are waiting already: try again in a few minutes.")
             self._runs[session] = run
         try:
@@ -137,13 +157,15 @@ class Evaluator:
                 del self._runs[session]
             run.over.set()
 
-    def _evaluated(self, data: FileDataset, wanted: Wanted, run: _Run, report: Report, left_out: str = "") -> Evaluated:
+    def _evaluate(
+        self, data: FileDataset, request: EvaluationRequest, run: _Run, report: Report, left_out: str = ""
+    ) -> EvaluationResult:
         # A copy: the page's traversals go on with the model itself, and wait for nothing here.
-        model = copy.deepcopy(self.explorer.shelf.open(wanted.spec))
+        model = copy.deepcopy(self.explorer.models.open(request.spec))
         if os.environ.get("SPACES_ZERO_GPU"):  # a lent GPU is there for seconds only
             model = model.cpu()
         known = select_known(model, data)
-        run.total = min(len(known.dataset), wanted.limit)
+        run.total = min(len(known.dataset), request.limit)
         run.check()
 
         def progress(what: str, done: int, total: int) -> None:
@@ -152,35 +174,35 @@ class Evaluator:
             report("Looking at your images" if what == "looks" else "Thumbnails first", done, total)
 
         options = Options(
-            budget=wanted.budget, policies=wanted.policies, limit=wanted.limit, resamples=RESAMPLES, workers=0,
+            budget=request.budget, policies=request.policies, limit=request.limit, resamples=RESAMPLES, workers=0,
             skip_unreadable=True, equivariance=False, timing=False,
-            batch_size=None if model.device.type == "cuda" else AT_ONCE,
+            batch_size=None if model.device.type == "cuda" else IMAGES_PER_BATCH,
         )  # fmt: skip
         content = evaluate(model, known.dataset, options, progress)
-        notices = [left_out, describe_left_out_classes(known.left_out), _limited(len(known.dataset), wanted.limit)]
-        return Evaluated(content, [*filter(None, notices), *_unreadable(content)])
+        notices = [left_out, describe_left_out_classes(known.left_out), _describe_limit(len(known.dataset), request.limit)]
+        return EvaluationResult(content, [*filter(None, notices), *_describe_unreadable(content)])
 
 
-def _listed(budget: Any) -> list[Any]:
-    """One number for every grid, or one per level."""
+def _list_looks(budget: Any) -> list[Any]:
+    """Return a budget as a list: one number for every grid, or one per level."""
     listed = list(budget) if isinstance(budget, (list, tuple)) else [budget]
     if not 1 <= len(listed) <= 11:
         raise tn.TNetError("A budget is one number of looks, or one per level.")
     return listed
 
 
-def _count(value: Any, what: str, most: int) -> int:
-    """A slider may send 3.0."""
+def _check_count(value: Any, what: str, most: int) -> int:
+    """Check a count; a slider may send 3.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         value = int(value)
     return whole(value, what, 1, most)
 
 
-def _limited(found: int, limit: int) -> str:
+def _describe_limit(found: int, limit: int) -> str:
     return f"Measured on {limit} of {found} images, evenly spread over the classes." if found > limit else ""
 
 
-def _unreadable(content: dict[str, Any]) -> list[str]:
+def _describe_unreadable(content: dict[str, Any]) -> list[str]:
     about = content["dataset"].get("unreadable")
     if not about:
         return []

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.utils import get_upload_folder
 
 import tnet_core as tn
-from pages.server.access import given_file
-from pages.server.here import asked_here
-from pages.your_data.service import MOST_LOOKS, NO_FOLDERS, Evaluated, Evaluator, Wanted
+from pages.server.access import is_local_request
+from pages.server.rpc import read_session_id
+from pages.your_data.service import (
+    MAX_LOOKS_PER_GRID,
+    MAX_PARALLEL_EVALUATIONS,
+    NO_FOLDERS,
+    Evaluator,
+)
 from training.evaluation.output import evaluation_to_text
 from viz.common import fragments
 from viz.common.measured import VisitorEvaluation, add_evaluation
 from viz.your_data.page import INTRO, WAITING, ZIP_LAYOUT, render_chart_notice, render_file_link, render_result
 
-EVALUATIONS = 8  # that are asked for at once: they wait in `Evaluator`, which refuses more
 FIRST_IMAGES = 100  # measured unless more are asked for
 POLICIES = (
     ("Looks from the centre outwards", "centre"),
@@ -28,34 +30,36 @@ POLICIES = (
 )
 
 
-def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
+def build_your_data_tab(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
     """The content of the tab, inside the current context; `own` gets what was measured."""
     explorer = evaluator.explorer
     plain: dict[str, Any] = {"apply_default_css": False}
-    with gr.Column(elem_id="own", elem_classes="tno"):
+    with gr.Column(elem_id="your-data", elem_classes="your-data"):
         gr.HTML(INTRO, **plain)
-        with gr.Row(elem_classes="tno-board"):
-            with gr.Column(elem_classes="tno-ask", min_width=0):
-                file = gr.File(label="Zip of class folders", elem_id="own-zip", height=130, type="filepath")
+        with gr.Row(elem_classes="your-data-board"):
+            with gr.Column(elem_classes="your-data-ask", min_width=0):
+                file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=130, type="filepath")
                 named = [gr.Textbox(label="or a folder of this machine", placeholder="a folder of class folders",
-                                    elem_id="own-folder")] if evaluator.local else []  # fmt: skip
+                                    elem_id="your-data-folder")] if evaluator.local else []  # fmt: skip
                 gr.HTML(ZIP_LAYOUT, **plain)
-                choices = [(choice.title, choice.spec) for choice in explorer.shelf.choices]
+                choices = [(choice.title, choice.spec) for choice in explorer.models.choices]
                 spec = gr.Dropdown(choices, value=explorer.landing, label="Checkpoint", filterable=False,
-                                   elem_id="own-checkpoint")  # fmt: skip
-                budget = gr.Slider(1, MOST_LOOKS, value=10, step=1, label="Looks, at most", elem_id="own-budget")
-                most = evaluator.most_images
+                                   elem_id="your-data-checkpoint")  # fmt: skip
+                budget = gr.Slider(
+                    1, MAX_LOOKS_PER_GRID, value=10, step=1, label="Looks, at most", elem_id="your-data-budget"
+                )
+                most = evaluator.max_images
                 limit = gr.Number(FIRST_IMAGES, label=f"Images, at most {most}", precision=0, minimum=1, maximum=most,
-                                  elem_id="own-limit")  # fmt: skip
+                                  elem_id="your-data-limit")  # fmt: skip
                 policies = gr.CheckboxGroup(list(POLICIES), value=["centre", "random"], label="Compare with",
-                                            elem_id="own-policies", elem_classes="tno-ticks")  # fmt: skip
-                with gr.Row(elem_classes="tno-buttons"):
-                    start = gr.Button("Evaluate", variant="primary", elem_id="own-start", min_width=0)
-                    stop = gr.Button("Cancel", elem_id="own-stop", min_width=0)
-            with gr.Column(elem_classes="tno-answer", min_width=0):
-                trouble = gr.HTML("", **plain, elem_id="own-problem")
-                view = gr.HTML(WAITING, **plain, elem_id="own-result")
-                saved = gr.HTML("", **plain, elem_id="own-saved")
+                                            elem_id="your-data-policies", elem_classes="your-data-ticks")  # fmt: skip
+                with gr.Row(elem_classes="your-data-buttons"):
+                    start = gr.Button("Evaluate", variant="primary", elem_id="your-data-start", min_width=0)
+                    stop = gr.Button("Cancel", elem_id="your-data-stop", min_width=0)
+            with gr.Column(elem_classes="your-data-answer", min_width=0):
+                trouble = gr.HTML("", **plain, elem_id="your-data-problem")
+                view = gr.HTML(WAITING, **plain, elem_id="your-data-result")
+                saved = gr.HTML("", **plain, elem_id="your-data-saved")
 
     def on_start(
         mine: tuple[VisitorEvaluation, ...], file: Any, spec: Any, budget: Any, limit: Any, policies: Any,
@@ -67,50 +71,33 @@ def own_data(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
             progress((done, total) if total else 0, desc=what, unit="images")
 
         try:
-            wanted = evaluator.wanted(spec, budget, policies, limit)
-            if folder and not asked_here(request):
+            wanted = evaluator.check_request(spec, budget, policies, limit)
+            if folder and not is_local_request(request):
                 raise tn.TNetError(NO_FOLDERS)
-            found = measured(evaluator, session_of(request), file, folder, wanted, report)
+            found = evaluator.evaluate(read_session_id(request), file, folder, wanted, report)
         except tn.TNetError as error:
             return [gr.skip(), fragments.warning(str(error)), gr.skip(), gr.skip()]
-        title = explorer.shelf.choice(wanted.spec).title
+        title = explorer.models.find_choice(wanted.spec).title
         mine = add_evaluation(mine, wanted.spec, title, found.content)
         told = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
         return [mine, "", told, render_file_link(mine[-1].name, evaluation_to_text(found.content))]
 
     def on_stop(request: gr.Request) -> str:
-        running = evaluator.cancel(session_of(request))
+        running = evaluator.cancel(read_session_id(request))
         return gr.skip() if running else fragments.warning("Nothing is running.")
 
     def on_leave(request: gr.Request) -> None:
-        evaluator.cancel(session_of(request), seconds=0)
+        evaluator.cancel(read_session_id(request), seconds=0)
 
     quiet: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
     start.click(None, None, [trouble], js="() => ''", show_progress="hidden")  # an old sentence goes at once
     start.click(
         on_start, [own, file, spec, budget, limit, policies, *named], [own, trouble, view, saved],
-        show_progress="full", show_progress_on=[view], concurrency_limit=EVALUATIONS, concurrency_id="evaluate",
-        **quiet,
+        show_progress="full", show_progress_on=[view], concurrency_id="evaluate",
+        concurrency_limit=MAX_PARALLEL_EVALUATIONS, **quiet,
     )  # fmt: skip
     stop.click(on_stop, None, [trouble], show_progress="hidden", concurrency_limit=8, **quiet)
     demo.unload(on_leave)
 
 
 PROGRESS = gr.Progress()
-
-
-def session_of(request: gr.Request | None) -> str:
-    """Whose evaluation it is: the name a browser gave itself, known to nobody else."""
-    return str(getattr(request, "session_hash", None) or "")
-
-
-def measured(evaluator: Evaluator, session: str, file: Any, folder: Any, wanted: Wanted, report: Any) -> Evaluated:
-    """From the folder, where one is named, else from the zip."""
-    if isinstance(folder, str) and folder.strip():
-        return evaluator.of_folder(session, folder, wanted, report)
-    if file is None:
-        raise tn.TNetError("Choose a zip of class folders first.")
-    path = given_file(file, "The data")
-    name = file.get("orig_name") if isinstance(file, dict) else None
-    called = Path(name if isinstance(name, str) and name else path).name
-    return evaluator.of_zip(session, path, Path(called).stem[:80], wanted, report, get_upload_folder())

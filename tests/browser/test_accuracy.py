@@ -14,7 +14,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.site import theme
+from pages.site import build_theme
 from tests.browser.conftest import ROOT, Arrive
 from tests.browser.reading import contrasts
 from tests.support import comparison_page
@@ -27,13 +27,13 @@ from tnet_core.published import paper_rows
 from viz.common import style
 
 Visit = Callable[..., Page]
-SLIDER = "#comparison-looks input[type=range]"
-CHART = "#comparison-chart .js-plotly-plot"
+SLIDER = "#accuracy-looks input[type=range]"
+CHART = "#accuracy-chart .js-plotly-plot"
 BIRDS = "tnet-lite0-cub"
 TEXTS = (
-    "#comparison h2, #comparison h3, #comparison p, #comparison li span, #comparison td, #comparison th span, "
-    "#comparison small, #comparison label span, .tnc-badge, .tnc-download, .tnc-jump, .tnc-note, "
-    "#comparison-chart svg text"
+    "#accuracy h2, #accuracy h3, #accuracy p, #accuracy li span, #accuracy td, #accuracy th span, "
+    "#accuracy small, #accuracy label span, .accuracy-badge, .accuracy-download, .accuracy-jump, .accuracy-note, "
+    "#accuracy-chart svg text"
 )
 
 
@@ -44,7 +44,7 @@ def cards() -> list[CheckpointCard]:
 
 @pytest.fixture(scope="module")
 def server(cards: list[CheckpointCard]) -> Iterator[str]:
-    with launched(comparison_page.page(cards), theme=theme(), head=style.head()) as address:
+    with launched(comparison_page.page(cards), theme=build_theme(), head=style.head()) as address:
         yield address
 
 
@@ -68,7 +68,7 @@ def cell(page: Page, curve: str, column: str) -> Any:
 
 
 def choose(page: Page, data_set: str) -> None:
-    page.click("#comparison-data input")
+    page.click("#accuracy-data input")
     page.get_by_role("option", name=data_set).first.click()
 
 
@@ -105,7 +105,7 @@ def test_the_landing_shows_both_kinds_of_numbers_and_the_slider_moves_them(visit
 
 def assert_shows(page: Page, k: int, row: dict[str, Any]) -> None:
     """Table and chart are those of k looks."""
-    expect(page.locator(".tnc-title:visible")).to_have_text(f"With {k} looks" if k else re.compile("With no look"))
+    expect(page.locator(".accuracy-title:visible")).to_have_text(f"With {k} looks" if k else re.compile("With no look"))
     expect(cell(page, f"measured/{BIRDS}", "Looks")).to_have_text(str(k))
     low, high = row["top1_interval"]
     text = f"{100 * row['top1']:.1f} % {100 * low:.1f}–{100 * high:.1f}"
@@ -132,14 +132,14 @@ def assert_kinds_look_different(page: Page) -> None:
     measured, printed = drawn[f"measured/{BIRDS}"], drawn["published/cub:TNet-B0"]
     assert (measured["symbol"], measured["dash"]) == ("circle", "solid")
     assert printed["symbol"].endswith("-open") and printed["dash"] != "solid"
-    expect(page.locator("#comparison-legend .tnc-measured h3")).to_have_text("Measured here")
-    expect(page.locator("#comparison-legend .tnc-published h3")).to_have_text("Published in the paper")
+    expect(page.locator("#accuracy-legend .accuracy-measured h3")).to_have_text("Measured here")
+    expect(page.locator("#accuracy-legend .accuracy-published h3")).to_have_text("Published in the paper")
     fills = [
-        page.locator(f"#comparison-legend .tnc-{kind} li path").last.get_attribute("fill")
+        page.locator(f"#accuracy-legend .accuracy-{kind} li path").last.get_attribute("fill")
         for kind in ("measured", "published")
     ]
     assert fills[0] != "none" and fills[1] == "none"
-    expect(page.locator(".tnc-head")).to_contain_text("Hollow markers, dashed lines: printed in the paper")
+    expect(page.locator(".accuracy-head")).to_contain_text("Hollow markers, dashed lines: printed in the paper")
     expect(cell(page, f"measured/{BIRDS}", "Source")).to_have_text("measured here")
     expect(cell(page, "published/cub:TNet-B0", "Source")).to_have_text("published (paper)")
 
@@ -147,26 +147,26 @@ def assert_kinds_look_different(page: Page) -> None:
 def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
     page = visit()
     content = evaluation(BIRDS)
-    page.locator("#comparison-x").get_by_text("FLOPs", exact=True).click()
+    page.locator("#accuracy-x").get_by_text("FLOPs", exact=True).click()
     wait_for_axis(page, "GFLOPs per image")
     drawn = traces(page)[f"measured/{BIRDS}"]
     assert drawn["x"] == pytest.approx([row["flops"] / 1e9 for row in content["budgets"]])
-    page.locator("#comparison-y").get_by_text("Recall", exact=True).click()
+    page.locator("#accuracy-y").get_by_text("Recall", exact=True).click()
     wait_for_axis(page, "Recall: share of the object")
     drawn = traces(page)[f"measured/{BIRDS}"]
     assert drawn["y"] == pytest.approx([100 * share for share in content["attention"]["learned"]["recall"]])
-    expect(page.locator("#comparison-legend")).to_contain_text("TNet-B0: not stated")
-    page.locator("#comparison-x").get_by_text("Time", exact=True).click()
+    expect(page.locator("#accuracy-legend")).to_contain_text("TNet-B0: not stated")
+    page.locator("#accuracy-x").get_by_text("Time", exact=True).click()
     wait_for_axis(page, "milliseconds per image")
     times = [row["ms_per_image"] for row in content["budgets"][1:]]  # without a look there is no recall
     assert traces(page)[f"measured/{BIRDS}"]["x"] == pytest.approx(times)
     machine = f"{content['run']['machine']['processor']}, 1 thread"
-    expect(page.locator(".tnc-head")).to_contain_text(f"Times: one image at a time on {machine}.")
-    expect(page.locator("#comparison-legend .tnc-measured h3")).to_have_text(f"Measured here, on {machine}")
+    expect(page.locator(".accuracy-head")).to_contain_text(f"Times: one image at a time on {machine}.")
+    expect(page.locator("#accuracy-legend .accuracy-measured h3")).to_have_text(f"Measured here, on {machine}")
     expect(cell(page, f"measured/{BIRDS}", "Time")).to_contain_text(f" ms {machine}")
     choose(page, "ImageNet")
     expect(cell(page, "published/imagenet:TNet", "Time")).to_have_text("2.7 ms Quadro RTX 8000, batches of 64")
-    expect(page.locator("#comparison-measured")).not_to_be_visible()
+    expect(page.locator("#accuracy-measured")).not_to_be_visible()
     expect(page.locator(SLIDER)).to_have_attribute("max", "30")
     page.get_by_label("DRAM", exact=True).click()
     expect(page.locator("tr[data-curve='published/imagenet:DRAM']")).to_have_count(0)
@@ -177,12 +177,12 @@ def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
 def assert_agreement_is_apart(page: Page) -> None:
     """On axes of its own, and never called accuracy."""
     choose(page, "Agreement only")
-    page.locator("#comparison-y").get_by_text("Top-1", exact=True).click()
-    page.locator("#comparison-x").get_by_text("Looks", exact=True).click()
+    page.locator("#accuracy-y").get_by_text("Top-1", exact=True).click()
+    page.locator("#accuracy-x").get_by_text("Looks", exact=True).click()
     wait_for_axis(page, "Top-1 agreement")
-    expect(page.locator("#comparison-table thead:visible")).to_contain_text("Top-1 agreement")
-    expect(page.locator(".tnc-head")).to_contain_text("this is no accuracy")
-    expect(page.locator("#comparison-published")).not_to_be_visible()
+    expect(page.locator("#accuracy-table thead:visible")).to_contain_text("Top-1 agreement")
+    expect(page.locator(".accuracy-head")).to_contain_text("this is no accuracy")
+    expect(page.locator("#accuracy-published")).not_to_be_visible()
     page.get_by_label("Looks at random", exact=True).click()
     random = evaluation("tnet-lite0-imagenet")["policies"]["random"]["top1"]
     row = cell(page, "measured/tnet-lite0-imagenet/random", "Top-1 agreement")
@@ -194,7 +194,7 @@ def test_the_csv_holds_what_is_selected_and_later_checkpoints_can_be_ticked(
 ) -> None:
     page = visit()
     with page.expect_download() as saving:
-        page.click(".tnc-download")
+        page.click(".accuracy-download")
     assert saving.value.suggested_filename == "tnet-comparison-cub-200-2011.csv"
     saving.value.save_as(tmp_path / "saved.csv")
     with (tmp_path / "saved.csv").open(newline="", encoding="utf-8") as file:
@@ -205,7 +205,7 @@ def test_the_csv_holds_what_is_selected_and_later_checkpoints_can_be_ticked(
     assert [line["recall"] for line in own] == ["", *map(str, content["attention"]["learned"]["recall"])]
     printed = {line["looks"]: line for line in lines if line["curve"] == "TNet-B0"}
     assert (printed["3"]["top1"], printed["3"]["flops"], printed["3"]["kind"]) == ("0.8766", "1550000000", "published")
-    assert len({line["curve"] for line in lines}) == page.locator("#comparison-table tbody tr:visible").count()
+    assert len({line["curve"] for line in lines}) == page.locator("#accuracy-table tbody tr:visible").count()
 
     name = "<img src=x onerror=document.title='broken'>"
     cards.append(card(tmp_path, EVALUATION, title=name))
@@ -214,15 +214,15 @@ def test_the_csv_holds_what_is_selected_and_later_checkpoints_can_be_ticked(
     choose(page, "Garden birds")
     expect(cell(page, "measured/birds", "Top-1")).to_have_text("69.0 %")
     expect(page.locator("tr[data-curve='measured/birds'] th:visible")).to_have_text(name)
-    assert page.title() != "broken" and page.locator("#comparison img").count() == 0
+    assert page.title() != "broken" and page.locator("#accuracy img").count() == 0
 
 
 def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable_in_light_and_dark(visit: Visit) -> None:
     page = visit(width=390, height=844, theme="dark")
-    page.click(".tnc-why summary")
+    page.click(".accuracy-why summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     beyond = page.evaluate(
-        """[...document.querySelectorAll('#comparison *:not(.js-plotly-plot *:not(text))')].filter(e => {
+        """[...document.querySelectorAll('#accuracy *:not(.js-plotly-plot *:not(text))')].filter(e => {
              const r = e.getBoundingClientRect(); return r.width && (r.right > 391 || r.left < -1); })
            .map(e => e.className.baseVal ?? e.className)"""
     )

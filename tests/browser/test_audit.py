@@ -13,9 +13,9 @@ from playwright.sync_api import Page, Request, expect
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.server.model_cache import Shelf
-from pages.site import head, theme
-from pages.waiting import NO_PICTURE
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import NO_PICTURE
+from pages.site import build_head, build_theme
 from tests.browser.conftest import ROOT, Arrive
 from tests.browser.reading import attributes, beyond, contrasts
 from tests.support import audit_page
@@ -46,9 +46,9 @@ def evaluation(name: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
     """The bundled checkpoints, birds first."""
-    shelf = Shelf(tn.checkpoints.Registry.load(), stand_in="lite0-cub", device="cpu")
-    shelf.add(BIRDS, on_notice=lambda _: None)
-    return Explorer(shelf)
+    cache = ModelCache(tn.checkpoints.Registry.load(), fallback="lite0-cub", device="cpu")
+    cache.add(BIRDS, on_notice=lambda _: None)
+    return Explorer(cache)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> list[CheckpointCard]:
 
 @pytest.fixture(scope="module")
 def server(explorer: Explorer, cards: list[CheckpointCard]) -> Iterator[str]:
-    with launched(audit_page.page(explorer, lambda: cards), theme=theme(), head=head()) as address:
+    with launched(audit_page.page(explorer, lambda: cards), theme=build_theme(), head=build_head()) as address:
         yield address
 
 
@@ -158,10 +158,10 @@ def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
 
 def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Explorer) -> None:
     page = visit()
-    session, _ = explorer.open(explorer.landing, 0)
+    session, _ = explorer.open_picture(explorer.landing, 0)
     trace = session.trace
     assert_report(page, trace.only(range(8)), trace.only(range(8)).prediction)
-    _, plate = explorer.picture(session.spec, 0)
+    _, plate = explorer.load_picture(session.spec, 0)
     expect(page.locator(".tna-subject")).to_contain_text(plate.title)
     other = int(np.argsort(-trace.logits())[3])
     page.click("#audit-class input")
@@ -179,9 +179,9 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     choose(page, "#chooser", TITLES[NEEDLES])
     expect(page.locator(".tn-grid h3").nth(1)).to_be_visible()
     page.get_by_role("tab", name="Audit").click()
-    expect(page.locator(".tna-subject")).to_contain_text(explorer.picture(NEEDLES, 0)[1].title)
+    expect(page.locator(".tna-subject")).to_contain_text(explorer.load_picture(NEEDLES, 0)[1].title)
     expect(page.locator(".tna-measured")).to_contain_text(TITLES[NEEDLES])
-    deep = explorer.open(NEEDLES, 0)[0].trace
+    deep = explorer.open_picture(NEEDLES, 0)[0].trace
     deep = deep.only(deep.select(budget=(3, 1)))
     names = [text.partition(" heavy")[0] for text in page.locator(".tna-worth tbody th").all_text_contents()]
     assert names == ["context", "look 1", "look 2", "look 3", "look 1.1", "look 2.1", "look 3.1"]
@@ -218,13 +218,13 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
 def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
     visit: Visit, explorer: Explorer, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, traverse = threading.Event(), explorer.open
+    go, traverse = threading.Event(), explorer.open_picture
 
     def held(*asked: Any, **how: Any) -> Any:
         go.wait(60)
         return traverse(*asked, **how)
 
-    monkeypatch.setattr(explorer, "open", held)
+    monkeypatch.setattr(explorer, "open_picture", held)
     try:
         page = visit(arrive=lambda page: page.get_by_role("tab", name="Audit").click())
         expect(page.locator("#audit-report")).to_have_text(NO_PICTURE)
@@ -233,7 +233,7 @@ def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
     finally:
         go.set()
     expect(page.locator("#audit-report .tna-worth")).to_be_visible()
-    expect(page.locator(".tna-subject")).to_contain_text(explorer.picture(BIRDS, 0)[1].title)
+    expect(page.locator(".tna-subject")).to_contain_text(explorer.load_picture(BIRDS, 0)[1].title)
     expect(page.locator("#audit-class")).to_be_visible()
     asked = len(requests)
     page.wait_for_timeout(3000)

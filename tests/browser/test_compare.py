@@ -33,7 +33,7 @@ Sides = tuple[tn.Trace, tn.Trace]
 DEEP = replace(models.TINY_3L, num_classes=3)
 COUSINS = ("robin", "wren", "kite")
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
-SETTLED = ".tnd:not([data-shown=nothing]):not([aria-busy])"
+SETTLED = ".compare:not([data-shown=nothing]):not([aria-busy])"
 TEXTS = "#compare :is(h2, h3, p, dt, dd b, dd small, li span, li b, th, td, label span, label, button, text)"
 
 
@@ -55,12 +55,12 @@ def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stocked]:
     told = {"dataset": "Garden birds"}
     tn.save(models.tiny(CONFIG, seed=2), cousins, class_names=COUSINS, provenance=told)
     tn.save(models.tiny(DEEP), deep, class_names=("hook", "ring", "star"), provenance=told)
-    shelf = [("birds", "Birds of the garden", birds), ("deep", "Three levels", deep), ("birds-2", "Cousins", cousins)]
+    offered = [("birds", "Birds of the garden", birds), ("deep", "Three levels", deep), ("birds-2", "Cousins", cousins)]
     write_registry(
         folder / "checkpoints.yaml",
         *(
             entry_fields(place, id=spec, title=title, source={"folder": f"checkpoints/{place.name}"})
-            for spec, title, place in shelf
+            for spec, title, place in offered
         ),
     )
     with running(folder, folder / "log.txt", TNET_CACHE=str(folder / "cache")) as address:
@@ -79,17 +79,17 @@ def open_tab(page: Page) -> None:
 
 
 def choose(page: Page, side: str, option: str) -> None:
-    page.locator(f".tnd-side[data-side={side}] select").select_option(option)
+    page.locator(f".compare-side[data-side={side}] select").select_option(option)
     page.wait_for_selector(SETTLED)
 
 
 def compare_by(page: Page, mode: str) -> None:
-    page.check(f"[name=tnd-mode][value={mode}]")
-    page.wait_for_selector(f".tnd[data-shown={mode}]:not([aria-busy])")
+    page.check(f"[name=compare-mode][value={mode}]")
+    page.wait_for_selector(f".compare[data-shown={mode}]:not([aria-busy])")
 
 
 def column(side: str, rest: str) -> str:
-    return f".tnd-column[data-side={side}] {rest}"
+    return f".compare-column[data-side={side}] {rest}"
 
 
 def numbers(page: Page, selector: str, name: str) -> list[float | None]:
@@ -116,7 +116,7 @@ def assert_compares(page: Page, sides: Sides, budget: tuple[int, ...], names: tu
         assert shown == [labels(trace)[look] for look in chosen]
         logits, shares = trace.logits(subset=chosen), trace.probabilities(subset=chosen)
         order = np.argsort(-logits, kind="stable")[:5]
-        bars = f".tnd-decision[data-side={side}] .tn-classes"
+        bars = f".compare-decision[data-side={side}] .tn-classes"
         expect(page.locator(f"{bars} li").first).to_contain_text(class_name(trace, int(order[0])))
         assert page.locator(f"{bars} b").all_text_contents() == [percent(float(shares[cls])) for cls in order]
         close([float(text.removeprefix("logit ")) for text in titles(page, f"{bars} li")], logits[order])
@@ -133,7 +133,7 @@ def assert_compares(page: Page, sides: Sides, budget: tuple[int, ...], names: tu
                 trace.probabilities(subset=compare.within(trace, (k, *budget[1:])))[target]
                 for k in range(trace.budget[0] + 1)
             ]
-            close(line(page, f".tnd-decision[data-side={side}]", which), course)
+            close(line(page, f".compare-decision[data-side={side}]", which), course)
     assert_difference(page, sides, looks, cls)
 
 
@@ -145,7 +145,7 @@ def assert_alike(page: Page, sides: Sides, looks: tuple[tuple[int, ...], tuple[i
     said = page.locator("[data-area]").all_text_contents()
     assert said == ["no looks to compare" if share is None else percent(share) for share in found.area.values()]
     if compare.same_grid(*sides):
-        close(line(page, ".tnd-alike", "agreement"), compare.agreement(*sides))
+        close(line(page, ".compare-alike", "agreement"), compare.agreement(*sides))
     kept = sides[0].source == sides[1].source and compare.same_image(*sides)
     for name, value in (("order", compare.order_correlation(*sides)), ("scores", compare.score_correlation(*sides))):
         shown = 0 if value is None or (kept and name == "scores") else 1
@@ -160,7 +160,7 @@ def assert_difference(
     page: Page, sides: Sides, looks: tuple[tuple[int, ...], tuple[int, ...]], cls: tuple[int, int]
 ) -> None:
     ledger = compare.ledger_difference(*sides, cls, *looks)
-    table = "#compare .tnd-difference"
+    table = "#compare .compare-difference"
     expect(page.locator(f"{table} tbody tr")).to_have_count(len(ledger.rows))
     close(attributes(page, f"{table} [data-a]", "data-a"), [row.left for row in ledger.rows if row.left is not None])
     close(attributes(page, f"{table} [data-b]", "data-b"), [row.right for row in ledger.rows if row.right is not None])
@@ -189,12 +189,12 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
     sides = (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="centre"))
     opening = reference.config.budget
     assert_compares(page, sides, opening)
-    expect(page.locator(".tnd-constant")).to_contain_text("looking at Harbour at dusk")
-    expect(page.locator("[name=tnd-mode][value=checkpoints]")).to_be_disabled()  # there is only one
+    expect(page.locator(".compare-constant")).to_contain_text("looking at Harbour at dusk")
+    expect(page.locator("[name=compare-mode][value=checkpoints]")).to_be_disabled()  # there is only one
 
     # the sliders and the class ask nothing of the server
     before = len(requests)
-    page.focus(".tnd-sliders [data-level='0']")
+    page.focus(".compare-sliders [data-level='0']")
     page.keyboard.press("ArrowRight")
     assert_compares(page, sides, (opening[0] + 1,))
     page.keyboard.press("Home")
@@ -209,13 +209,13 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
     expect(page.locator(column("a", ".tn-tint.tn-off"))).to_have_count(1)
     assert len(requests) == before
 
-    page.locator(".tnd-sliders [data-level='0']").fill("3")
+    page.locator(".compare-sliders [data-level='0']").fill("3")
     choose(page, "b", "random")
-    page.fill(".tnd-side[data-side=b] .tnd-seed input", "7")
+    page.fill(".compare-side[data-side=b] .compare-seed input", "7")
     page.keyboard.press("Tab")
     expect(page.locator(column("b", "h2"))).to_contain_text("seed 7")
     assert_compares(page, (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="random:7")), (3,))
-    page.fill(".tnd-side[data-side=b] .tnd-seed input", "-4")
+    page.fill(".compare-side[data-side=b] .compare-seed input", "-4")
     page.keyboard.press("Tab")
     expect(page.locator("#compare .tn-sentence")).to_have_text("The seed is -4, but must lie in 0…999999999.")
     expect(page.locator(column("b", "h2"))).to_contain_text("seed 7")  # what is shown stays
@@ -225,7 +225,7 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     page = visit()
     open_tab(page)
     choose(page, "b", "own")
-    expect(page.locator(".tnd-hint")).to_contain_text("Click cells of picture B")
+    expect(page.locator(".compare-hint")).to_contain_text("Click cells of picture B")
     expect(page.locator(column("b", ".tn-box"))).to_have_count(0)
     for cell in (12, 3):
         page.click(column("b", f"[data-cell='{cell}']"))
@@ -239,12 +239,12 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     page.click(column("b", "[data-cell='12']"))
     expect(page.locator(column("b", ".tn-box:visible"))).to_have_count(2)
     assert_compares(page, (reference, tn.traverse(model, draw_picture(0), budget=(2,), policy=[3, 8])), (2,))
-    page.click(".tnd-side[data-side=b] .tnd-clear")
+    page.click(".compare-side[data-side=b] .compare-clear")
     expect(page.locator(column("b", ".tn-box"))).to_have_count(0)
-    expect(page.locator(".tnd-alike .tn-caption")).to_contain_text("One side takes no look")
+    expect(page.locator(".compare-alike .tn-caption")).to_contain_text("One side takes no look")
 
     # looks by hand in Explore: removed and added there, compared here
-    assert page.locator(".tnd-side[data-side=a] option[value=hand]").is_disabled()
+    assert page.locator(".compare-side[data-side=a] option[value=hand]").is_disabled()
     page.get_by_role("tab", name="Explore").click()
     gone, added = reference.locations[0].index, reference.locations[9].index
     expect(page.locator("#stage .tn-box:visible")).to_have_count(reference.config.budget[0])
@@ -266,7 +266,7 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     page.click("[data-example='1']")
     expect(page.locator("#stage figcaption")).to_contain_text("Farmland")
     open_tab(page)
-    expect(page.locator(".tnd-constant")).to_contain_text("looking at Farmland")
+    expect(page.locator(".compare-constant")).to_contain_text("looking at Farmland")
     again = tn.traverse(model, draw_picture(1), budget=(25,))
     assert_compares(page, (again, tn.traverse(model, draw_picture(1), budget=(25,), policy="centre")), (len(kept),))
 
@@ -278,28 +278,28 @@ def test_checkpoints_are_compared_for_the_classes_they_share(visit_stocked: Visi
     a, b = (tn.traverse(checkpoint, NUTHATCH, budget=(9,)) for checkpoint in (stocked.birds, stocked.cousins))
     expect(page.locator(column("b", "h2"))).to_contain_text("Cousins")
     assert (a.class_names, b.class_names) == (NAMES, COUSINS)
-    page.locator(".tnd-sliders [data-level='0']").fill("4")
+    page.locator(".compare-sliders [data-level='0']").fill("4")
     page.focus("[data-choose=class]")
     options = page.locator("[data-choose=class] optgroup[label*=common] option")
     assert options.all_text_contents() == ["robin", "wren"]  # no great tit, no kite
     page.locator("[data-choose=class]").select_option(label="robin")
     assert_compares(page, (a, b), (4,), ("robin", "robin"))
-    expect(page.locator(".tnd-difference .tn-caption")).to_contain_text("no common scale")
+    expect(page.locator(".compare-difference .tn-caption")).to_contain_text("no common scale")
 
     # three levels: a slider each, and no class in common
     choose(page, "b", "deep")
-    expect(page.locator(".tnd-sliders [data-level]")).to_have_count(2)
+    expect(page.locator(".compare-sliders [data-level]")).to_have_count(2)
     deep = tn.traverse(stocked.deep, NUTHATCH, budget=largest(DEEP))
-    expect(page.locator(".tnd-none")).to_contain_text("have no class in common (3 and 3 classes")
-    expect(page.locator(".tnd-table")).not_to_be_visible()
+    expect(page.locator(".compare-none")).to_contain_text("have no class in common (3 and 3 classes")
+    expect(page.locator(".compare-table")).not_to_be_visible()
     for budget in ((2, 2), (3, 1)):
         for level, looks in enumerate(budget):
-            page.locator(f".tnd-sliders [data-level='{level}']").fill(str(looks))
+            page.locator(f".compare-sliders [data-level='{level}']").fill(str(looks))
         looks_now = (compare.within(a, budget), compare.within(deep, budget))
         expect(page.locator(column("b", ".tn-box:visible"))).to_have_count(len(looks_now[1]))
         assert_alike(page, (a, deep), looks_now)
     choose(page, "a", "deep")
-    expect(page.locator(".tnd-table")).to_be_visible()
+    expect(page.locator(".compare-table")).to_be_visible()
     assert_compares(page, (deep, deep), (3, 1))
     assert set(numbers(page, "[data-cells]", "data-cells")) == {1.0}
 
@@ -317,7 +317,7 @@ def test_pictures_are_compared_by_position_and_can_be_uploaded(
     page.wait_for_selector(SETTLED)
     a, b = (tn.traverse(stocked.birds, place, budget=(9,)) for place in (NUTHATCH, file))
     assert_compares(page, (a, b), (3,))
-    expect(page.locator(".tnd-alike .tn-head p")).to_contain_text("compares positions in the picture")
+    expect(page.locator(".compare-alike .tn-head p")).to_contain_text("compares positions in the picture")
     assert page.locator("#compare figcaption b, #compare h2 b b").count() == 0
     (tmp_path / "broken.png").write_bytes(b"no picture")
     page.set_input_files("#compare-bring input[type=file]", tmp_path / "broken.png")
@@ -340,7 +340,7 @@ def test_three_levels_are_compared_by_policy_too(visit_stocked: Visit, stocked: 
     first = ROOT / "examples" / list_pictures_of_kind("bird")[0].file
     sides = tuple(tn.traverse(stocked.deep, first, budget=largest(DEEP), policy=p) for p in ("learned", "centre"))
     assert_compares(page, (sides[0], sides[1]), (2, 2))
-    assert page.locator(".tnd-side[data-side=a] option[value=own]").count() == 0
+    assert page.locator(".compare-side[data-side=a] option[value=own]").count() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -353,8 +353,8 @@ def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit, the
     expect(page.locator(column("b", ".tn-box:visible"))).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert beyond(page, 390) == []
-    page.locator(".tnd-sliders [data-level='0']").fill("25")  # rows with long names and long numbers
-    table = page.locator(".tnd-difference .tn-scroll")
+    page.locator(".compare-sliders [data-level='0']").fill("25")  # rows with long names and long numbers
+    table = page.locator(".compare-difference .tn-scroll")
     assert table.evaluate("element => element.scrollWidth - element.clientWidth") == 0
     a, b = (page.locator(column(side, ".tn-photo")).bounding_box() for side in "ab")
     assert a is not None and b is not None and a["y"] == b["y"] and a["x"] < b["x"]  # side by side here too

@@ -349,8 +349,8 @@ def test_the_trace_and_its_picture_can_be_checked_again(
 def test_the_chart_of_the_comparison_can_be_taken(visit: Visit) -> None:
     page = visit()
     page.get_by_role("tab", name="Accuracy vs locations").click()
-    page.wait_for_selector("#comparison-chart .scatterlayer .trace")
-    texts = page.locator("#comparison-chart .main-svg text").all_text_contents()
+    page.wait_for_selector("#accuracy-chart .scatterlayer .trace")
+    texts = page.locator("#accuracy-chart .main-svg text").all_text_contents()
     assert len(texts) > 10
 
     def download(selector: str) -> tuple[str, bytes]:
@@ -363,7 +363,7 @@ def test_the_chart_of_the_comparison_can_be_taken(visit: Visit) -> None:
     root, drawn = read_svg(data)
     for text in texts:
         assert text in drawn
-    for label in page.locator("#comparison-legend li span").all_text_contents():
+    for label in page.locator("#accuracy-legend li span").all_text_contents():
         assert label in drawn
     assert sum(element.tag.endswith("}clipPath") for element in root.iter()) > 0
     name, data = download("[data-chart][data-format=png]")

@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.explore.service import Explorer
-from pages.server.model_cache import Shelf
-from pages.site import head, site, theme
+from pages.server.model_cache import ModelCache
+from pages.site import build_head, build_site, build_theme
 from tests.support.models import picture, tiny
 from tests.support.served_page import launched
 from tnet_core import save
@@ -27,33 +27,33 @@ class Slow(Explorer):
 
     begun, go = threading.Event(), threading.Event()
 
-    def open(self, spec: str, where: int | str, *how: Any, **named: Any) -> Any:
+    def open_picture(self, spec: str, where: int | str, *how: Any, **named: Any) -> Any:
         if isinstance(where, str):
             self.begun.set()
             assert self.go.wait(60)
-        return super().open(spec, where, *how, **named)
+        return super().open_picture(spec, where, *how, **named)
 
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Slow:
     folder = tmp_path_factory.mktemp("slow")
     save(tiny(), folder / "model")
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
-    shelf.add(str(folder / "model"), on_notice=lambda _: None)
-    return Slow(shelf)
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache.add(str(folder / "model"), on_notice=lambda _: None)
+    return Slow(cache)
 
 
 @pytest.fixture(scope="module")
 def server(slow: Slow) -> Iterator[str]:
-    with launched(site(slow).queue(), theme=theme(), head=head()) as address:
+    with launched(build_site(slow).queue(), theme=build_theme(), head=build_head()) as address:
         yield address
 
 
 @pytest.mark.parametrize(
-    ("tab", "shows"), [("Audit", ".tna-subject"), ("What if", "#lab-view"), ("Compare", ".tnd-constant")]
+    ("tab", "shows"), [("Audit", ".tna-subject"), ("What if", "#what-if-view"), ("Compare", ".compare-constant")]
 )
 def test_an_open_tab_follows_the_picture(visit: Visit, slow: Slow, tmp_path: Path, tab: str, shows: str) -> None:
-    page, first = visit(), slow.pictures(slow.landing)[0].title
+    page, first = visit(), slow.list_pictures(slow.landing)[0].title
     slow.begun.clear()
     slow.go.clear()
     name = f"new {tab.lower()}.png".replace(" ", "-")
@@ -72,7 +72,7 @@ def test_tabs_that_are_not_looked_at_ask_for_nothing(visit: Visit, slow: Slow) -
     expect(page.locator(".tna-subject")).to_be_visible()
     page.get_by_role("tab", name="Explore").click()
     before = page.locator(".tna-subject").inner_html()
-    title = slow.pictures(slow.landing)[1].title
+    title = slow.list_pictures(slow.landing)[1].title
     page.locator("[data-example='1']").click()
     expect(page.locator(".tn-picture figcaption")).to_contain_text(title)
     page.wait_for_timeout(1500)

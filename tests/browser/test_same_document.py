@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.server.model_cache import Shelf
-from pages.site import head, site, theme
+from pages.server.model_cache import ModelCache
+from pages.site import build_head, build_site, build_theme
 from tests.support.models import picture
 from tests.support.served_page import launched
 
@@ -22,11 +22,11 @@ NAME = "my-own-picture.png"
 # What shows that a tab has arrived at the uploaded picture, or is complete without one.
 TABS = {
     "Explore": ".tn-look:visible",
-    "Compare": ".tnd-constant",
+    "Compare": ".compare-constant",
     "Audit": "#audit-report .tna-worth",
-    "What if": "#lab-view h2",
-    "Accuracy vs locations": ".tnc-legend li",
-    "Your data": "#own-start",
+    "What if": "#what-if-view h2",
+    "Accuracy vs locations": ".accuracy-legend li",
+    "Your data": "#your-data-start",
 }
 # Meant to leave: other documents, other pictures.
 LEAVING = "a[target], a[href^=http], [data-example], [role=tab], .tab-wrapper *"
@@ -50,9 +50,9 @@ CLICK_NEXT = """leaving => {
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The whole page with the bundled checkpoints, birds first."""
-    shelf = Shelf(tn.checkpoints.Registry.load(), stand_in="lite0-cub", device="cpu")
-    shelf.add("tnet-lite0-cub", on_notice=lambda _: None)
-    with launched(site(Explorer(shelf)).queue(), theme=theme(), head=head()) as address:
+    cache = ModelCache(tn.checkpoints.Registry.load(), fallback="lite0-cub", device="cpu")
+    cache.add("tnet-lite0-cub", on_notice=lambda _: None)
+    with launched(build_site(Explorer(cache)).queue(), theme=build_theme(), head=build_head()) as address:
         yield address
 
 
@@ -100,7 +100,7 @@ def test_no_link_and_no_button_loses_an_uploaded_picture(visit: Visit, tmp_path:
     [
         ("Audit", "Faithfulness of the current picture", "#audit-picture", 1440),
         ("Audit", "Faithfulness of the current picture", "#audit-picture", 390),
-        ("Accuracy vs locations", "Choose other curves", "#comparison-curves", 390),
+        ("Accuracy vs locations", "Choose other curves", "#accuracy-curves", 390),
     ],
 )
 def test_a_way_to_another_part_of_the_page_scrolls_there(

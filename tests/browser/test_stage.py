@@ -15,8 +15,9 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
-from pages.explore.service import Explorer, Session
-from pages.server.model_cache import Shelf
+from pages.explore.service import Explorer
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import Session
 from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.evaluation import PLAIN
 from tests.support.models import TINY, TINY_3L, picture, tiny
@@ -81,10 +82,10 @@ class Deep:
 def deep(tmp_path: Path) -> Deep:
     tn.save(tiny(TINY_3L), tmp_path / "model")
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
-    shelf.add(str(tmp_path / "model"), on_notice=lambda _: None)
-    explorer = Explorer(shelf)
-    return Deep(explorer, *explorer.open(explorer.landing, str(tmp_path / "mine.png")))
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache.add(str(tmp_path / "model"), on_notice=lambda _: None)
+    explorer = Explorer(cache)
+    return Deep(explorer, *explorer.open_picture(explorer.landing, str(tmp_path / "mine.png")))
 
 
 def inside_look_1(cell: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 import tnet_core as tn
-from pages.what_if.service import lab_budget
+from pages.what_if.service import choose_budget
 from tests.browser.reading import beyond, contrasts
 from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull
 from tools.queue_client import QueueClient
@@ -20,13 +20,13 @@ from viz.examples import draw_picture
 from viz.what_if.panels import FATE_TEXTS
 
 Visit = Callable[..., Page]
-TEXTS = "#lab-view :is(h2, h3, p, small, dt, dd b, th, td, li span, li b, label span, output)"
-FATES = "#lab-view [data-panel=looks] > [data-k]:not([hidden]) tr[data-fate]"
+TEXTS = "#what-if-view :is(h2, h3, p, small, dt, dd b, th, td, li span, li b, label span, output)"
+FATES = "#what-if-view [data-panel=looks] > [data-k]:not([hidden]) tr[data-fate]"
 
 
 @pytest.fixture(scope="module")
 def before(model: tn.TNet) -> tn.Trace:
-    return tn.traverse(model, draw_picture(0), lab_budget(model.config))
+    return tn.traverse(model, draw_picture(0), choose_budget(model.config))
 
 
 def cells(trace: tn.Trace) -> list[int]:
@@ -35,19 +35,19 @@ def cells(trace: tn.Trace) -> list[int]:
 
 def open_lab(page: Page) -> None:
     page.get_by_role("tab", name="What if").click()
-    expect(page.locator("#lab-view .tnl-after h3")).to_have_text("The same, mirrored left to right")
+    expect(page.locator("#what-if-view .what-if-after h3")).to_have_text("The same, mirrored left to right")
 
 
 def choose(page: Page, kind: str) -> None:
-    page.locator(f"#lab-kind input[value={kind}]").check()
+    page.locator(f"#what-if-kind input[value={kind}]").check()
 
 
 def drawn(page: Page, side: str) -> np.ndarray:
     """Boxes where they are really drawn, relative to the picture."""
     return np.array(
         page.evaluate(
-            """side => { const p = document.querySelector(`.tnl-${side} .tn-photo`).getBoundingClientRect();
-              return [...document.querySelectorAll(`.tnl-${side} .tn-box:not([hidden])`)].map(box => {
+            """side => { const p = document.querySelector(`.what-if-${side} .tn-photo`).getBoundingClientRect();
+              return [...document.querySelectorAll(`.what-if-${side} .tn-box:not([hidden])`)].map(box => {
                 const r = box.getBoundingClientRect();
                 return [(r.left - p.left) / p.width, (r.top - p.top) / p.height,
                         (r.right - p.left) / p.width, (r.bottom - p.top) / p.height]; }); }""",
@@ -59,7 +59,9 @@ def drawn(page: Page, side: str) -> np.ndarray:
 def assert_looks(page: Page, before: tn.Trace, after: tn.Trace, k: int) -> None:
     for side, trace in (("before", before), ("after", after)):
         np.testing.assert_allclose(drawn(page, side), [look.box for look in trace.locations[:k]], atol=0.005)
-        answers = page.locator(f"[data-panel=decisions] > [data-k='{k}'] .tnl-answers > div").nth(int(side == "after"))
+        answers = page.locator(f"[data-panel=decisions] > [data-k='{k}'] .what-if-answers > div").nth(
+            int(side == "after")
+        )
         probabilities = trace.probabilities(k)
         order = np.argsort(-probabilities, kind="stable")[:3]
         assert answers.locator("b").all_text_contents() == [percent(float(probabilities[c])) for c in order]
@@ -74,9 +76,9 @@ def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: in
     after = tn.traverse(model, moved(pixels, placement), before.budget)
     assert_looks(page, before, after, k)
     told = compare(*(t.distributions[0].logits.reshape(1, -1) for t in (before, after)), lattice, placement)  # type: ignore[arg-type,call-arg]
-    shown = [float(v.get_attribute("data-exact") or "nan") for v in page.locator("#lab-view [data-exact]").all()]
+    shown = [float(v.get_attribute("data-exact") or "nan") for v in page.locator("#what-if-view [data-exact]").all()]
     np.testing.assert_allclose(shown, [told.score[0], told.content[0], told.position[0]], atol=2e-6)
-    texts = page.locator("#lab-view [data-exact]").all_text_contents()
+    texts = page.locator("#what-if-view [data-exact]").all_text_contents()
     assert texts == [signed(float(v)) for v in (told.score[0], told.content[0], told.position[0])]
     found = fates(cells(before)[:k], cells(after)[:k], lattice, placement)
     rows = page.locator(FATES)
@@ -95,28 +97,28 @@ def test_the_page_shows_what_the_core_computes_for_every_change(
     assert_moved(page, model, before, Move(flip=True), 5)
     # the slider, without a question to the server
     asked = len(requests)
-    slider = page.locator(".tnl-k input")
+    slider = page.locator(".what-if-k input")
     slider.focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    expect(page.locator(".tnl-k output")).to_have_text("2 of 10")
+    expect(page.locator(".what-if-k output")).to_have_text("2 of 10")
     assert_moved(page, model, before, Move(flip=True), 2)
     # the look in focus, by keyboard: marked on the left, its content on the right
     page.locator(f"{FATES} button").nth(1).focus()
-    expect(page.locator(".tnl-before .tn-focus b")).to_have_text("2")
-    assert page.locator(".tnl-content:visible b").all_text_contents() == ["2′"]
+    expect(page.locator(".what-if-before .tn-focus b")).to_have_text("2")
+    assert page.locator(".what-if-content:visible b").all_text_contents() == ["2′"]
     assert [r.url for r in requests[asked:] if r.resource_type in ("fetch", "xhr") and "heartbeat" not in r.url] == []
     # shifted: the number of looks stays as it was chosen
     height, width = np.asarray(draw_picture(0)).shape[:2]
     across, down = Lattice.of(model.config, width, height).step
     choose(page, "shift")
-    expect(page.locator(".tnl-after h3")).to_have_text("The same, shifted 1 cell to the right")
-    page.locator("#lab-y input[type=number]").fill("-2")
+    expect(page.locator(".what-if-after h3")).to_have_text("The same, shifted 1 cell to the right")
+    page.locator("#what-if-y input[type=number]").fill("-2")
     page.keyboard.press("Tab")
-    expect(page.locator(".tnl-after h3")).to_have_text("The same, shifted 1 cell to the right and 2 cells up")
+    expect(page.locator(".what-if-after h3")).to_have_text("The same, shifted 1 cell to the right and 2 cells up")
     assert_moved(page, model, before, Move(dx=across, dy=-2 * down), 2)
     choose(page, "scale")
-    expect(page.locator(".tnl-after h3")).to_have_text("The same, scaled to 160 %")
+    expect(page.locator(".what-if-after h3")).to_have_text("The same, scaled to 160 %")
     assert_moved(page, model, before, Move(scale=1.6), 2)
 
 
@@ -124,7 +126,7 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     page = visit(width=390, height=844, theme="dark")
     open_lab(page)
     choose(page, "paste")
-    expect(page.locator(".tnl-after h3")).to_contain_text("copied onto")
+    expect(page.locator(".what-if-after h3")).to_contain_text("copied onto")
     n, boxes, first = 5, before.cell_boxes(), cells(before)[0]
     target = max((0, 4, 20, 24), key=lambda cell: abs(cell // n - first // n) + abs(cell % n - first % n))
     after = tn.traverse(model, pasted(np.asarray(draw_picture(0)), boxes[first], boxes[target]), before.budget)
@@ -135,18 +137,18 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     assert facts[:2] == [f"{a + 1} → {b + 1} of 25" for a, b in (told.target, told.source)]
     assert facts[2] == signed(told.others)
     kept = len(set(cells(before)[:5]) & set(cells(after)[:5]))
-    expect(page.locator(".tnl-verdict p:visible")).to_contain_text(f"{kept} of the first 5 looks")
+    expect(page.locator(".what-if-verdict p:visible")).to_contain_text(f"{kept} of the first 5 looks")
     # on a telephone, in the dark
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert beyond(page, 390) == []
     faint = [(text, ratio) for text, ratio in contrasts(page, TEXTS) if ratio < 4.5]
     assert not faint
     # a part cannot be pasted onto itself: one sentence, and the page stays as it was
-    title = page.locator(".tnl-after h3").text_content()
-    page.locator("#lab-target input").click()
+    title = page.locator(".what-if-after h3").text_content()
+    page.locator("#what-if-target input").click()
     page.get_by_role("option", name=f"look 1: row {first // n + 1}, column {first % n + 1}").click()
-    expect(page.locator("#lab-problem")).to_contain_text("choose two different cells")
-    assert page.locator(".tnl-after h3").text_content() == title
+    expect(page.locator("#what-if-problem")).to_contain_text("choose two different cells")
+    assert page.locator(".what-if-after h3").text_content() == title
 
 
 @pytest.mark.parametrize(
@@ -162,11 +164,11 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     ],
 )
 def test_anything_may_be_sent_and_is_answered_with_a_sentence(client: QueueClient, wish: list[Any], said: str) -> None:
-    function = client.functions("input", client.component("lab-kind"))[0]["id"]
+    function = client.functions("input", client.component("what-if-kind"))[0]["id"]
     answer = client.call(function, [None, None, *wish])
-    told = answer.outputs[client.component("lab-problem")]
+    told = answer.outputs[client.component("what-if-problem")]
     assert said in told and "<script>" not in told
-    view = answer.outputs[client.component("lab-view")]
+    view = answer.outputs[client.component("what-if-view")]
     assert isinstance(view, dict) and "value" not in view  # unchanged
 
 
@@ -175,15 +177,15 @@ def client(server: str) -> QueueClient:
     """A visitor who has opened the tab."""
     opened = QueueClient(server)
     opened.happens("load")
-    tab = next(n for n, part in opened.components.items() if part["props"].get("id") == "lab")
-    shown = opened.happens("select", tab)[0].outputs[opened.component("lab-view")]
-    assert "tnl-verdict" in shown
+    tab = next(n for n, part in opened.components.items() if part["props"].get("id") == "what-if")
+    shown = opened.happens("select", tab)[0].outputs[opened.component("what-if-view")]
+    assert "what-if-verdict" in shown
     return opened
 
 
 def test_before_a_picture_was_looked_at_there_is_a_sentence(server: str) -> None:
     early = QueueClient(server)
-    function = early.functions("input", early.component("lab-kind"))[0]["id"]
+    function = early.functions("input", early.component("what-if-kind"))[0]["id"]
     answer = early.call(function, [None, None, "flip", 0, 0, 100, 0, 1])
-    assert "No picture was looked at yet" in answer.outputs[early.component("lab-view")]
+    assert "No picture was looked at yet" in answer.outputs[early.component("what-if-view")]
     early.close()

@@ -23,7 +23,7 @@ from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
 
-RESULT = ".tno-result tbody tr"
+RESULT = ".your-data-result tbody tr"
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +59,18 @@ def page(address: str, browser: BrowserContext, requests: list[Request]) -> Iter
 
 def choose(page: Page, file: Path) -> None:
     """Puts the zip in place of what was chosen before."""
-    if page.locator("#own-zip [aria-label='Remove this file'], #own-zip [aria-label='Clear']").count():
-        page.locator("#own-zip [aria-label='Remove this file'], #own-zip [aria-label='Clear']").first.click()
-    page.set_input_files("#own-zip input[type=file]", file)
-    expect(page.locator("#own-zip")).to_contain_text(file.stem)
+    if page.locator("#your-data-zip [aria-label='Remove this file'], #your-data-zip [aria-label='Clear']").count():
+        page.locator(
+            "#your-data-zip [aria-label='Remove this file'], #your-data-zip [aria-label='Clear']"
+        ).first.click()
+    page.set_input_files("#your-data-zip input[type=file]", file)
+    expect(page.locator("#your-data-zip")).to_contain_text(file.stem)
 
 
 def in_chart(page: Page) -> list[str]:
     """The curves of the comparison's table."""
     page.get_by_role("tab", name="Accuracy vs locations").click()
-    return page.locator("#comparison-table section:not([hidden]) tbody th").all_text_contents()
+    return page.locator("#accuracy-table section:not([hidden]) tbody th").all_text_contents()
 
 
 def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: Page, place: Path) -> None:
@@ -77,18 +79,18 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     write_picture(data / "Dodo" / "1.png", 9)
     (data / "notes.txt").write_text("nothing to see")
     choose(page, zipped(data, place / "Garden walk.zip"))
-    page.locator("#own-budget input[type=number]").fill("3")
-    page.fill("#own-limit input", "8")
-    page.click("#own-start")
+    page.locator("#your-data-budget input[type=number]").fill("3")
+    page.fill("#your-data-limit input", "8")
+    page.click("#your-data-start")
     expect(page.locator(RESULT)).to_have_count(4)
     assert_table(page, expected)
-    notices = page.locator("#own-result .tn-notice").all_text_contents()
+    notices = page.locator("#your-data-result .tn-notice").all_text_contents()
     assert notices == [
         "Left out of the zip: files that are no images (1).",
         "Left out: 1 image of a class that is not known ('Dodo').",
         "Measured on 8 of 10 images, evenly spread over the classes.",
     ]
-    link = page.locator(".tno-download")
+    link = page.locator(".your-data-download")
     assert link.get_attribute("download") == "garden-walk.evaluation.json"
     content = json.loads(base64.b64decode((link.get_attribute("href") or "").partition("base64,")[2]))
     for part in ("schema", "budgets", "policies", "stopping", "heat_map", "per_image"):
@@ -97,10 +99,10 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     # the chart, for this visitor
     page.get_by_role("tab", name="Accuracy vs locations").click()
     own = "Your data: Garden walk (Birds of the garden)"
-    rows = page.locator("#comparison-table section:not([hidden]) tr", has=page.get_by_text(own, exact=True))
+    rows = page.locator("#accuracy-table section:not([hidden]) tr", has=page.get_by_text(own, exact=True))
     top1 = expected["budgets"][3]["top1"]
     expect(rows.locator("td[data-label='Top-1']")).to_contain_text(f"{100 * top1:.1f} %")
-    expect(page.locator("#comparison-data input")).to_have_value("Your data: Garden walk")
+    expect(page.locator("#accuracy-data input")).to_have_value("Your data: Garden walk")
     other = page.context.browser
     assert isinstance(other, Browser)
     assert_nobody_else_sees_it(other, page.url)
@@ -132,63 +134,68 @@ def assert_nobody_else_sees_it(browser: Browser, url: str) -> None:
     theirs.goto(url)
     theirs.wait_for_selector(".tn-stage[data-state=shown]")
     assert not [name for name in in_chart(theirs) if "Garden walk" in name]
-    theirs.click("#comparison-data input")
+    theirs.click("#accuracy-data input")
     assert not [text for text in theirs.get_by_role("option").all_text_contents() if "Your data" in text]
     stranger.close()
 
 
 def test_an_evaluation_is_cancelled_within_seconds(page: Page, place: Path) -> None:
-    page.click("#own-stop")
-    expect(page.locator("#own-problem")).to_have_text("Nothing is running.")
+    page.click("#your-data-stop")
+    expect(page.locator("#your-data-problem")).to_have_text("Nothing is running.")
     data = class_folders(place / "many", ("wren", "robin"), images=400)
     choose(page, zipped(data, place / "many.zip"))
-    page.fill("#own-limit input", "800")
-    page.click("#own-start")
-    expect(page.locator("#own-problem .tn-problem")).to_have_count(0)  # an old sentence goes
-    expect(page.locator("#own-result")).to_contain_text(re.compile(r"\d+/800 images"))
-    page.click("#own-stop")
+    page.fill("#your-data-limit input", "800")
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem .tn-problem")).to_have_count(0)  # an old sentence goes
+    expect(page.locator("#your-data-result")).to_contain_text(re.compile(r"\d+/800 images"))
+    page.click("#your-data-stop")
     sentence = re.compile(r"^Cancelled after \d+ of 800 images; nothing was kept\.$")
-    expect(page.locator("#own-problem .tn-problem")).to_have_text(sentence, timeout=5_000)
+    expect(page.locator("#your-data-problem .tn-problem")).to_have_text(sentence, timeout=5_000)
     assert page.locator(RESULT).count() == 0
     assert not [name for name in in_chart(page) if "many" in name]
 
 
 def test_bad_data_gets_one_sentence_and_the_page_goes_on(page: Page, place: Path) -> None:
-    page.click("#own-start")
-    expect(page.locator("#own-problem")).to_have_text("Choose a zip of class folders first.")
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem")).to_have_text("Choose a zip of class folders first.")
     (place / "text.zip").write_text("no zip")
     choose(page, place / "text.zip")
-    page.click("#own-start")
-    expect(page.locator("#own-problem")).to_have_text("This is not a zip file, or it is damaged.")
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem")).to_have_text("This is not a zip file, or it is damaged.")
     choose(page, zipped(class_folders(place / "strange", ("dodo", "emu")), place / "strange.zip"))
-    page.click("#own-start")
-    expect(page.locator("#own-problem")).to_contain_text(
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem")).to_contain_text(
         "None of the classes is one of the checkpoint's ('dodo', 'emu')"
     )
-    page.fill("#own-limit input", "0")
-    page.click("#own-start")
-    expect(page.locator("#own-problem")).to_have_text("The number of images is 0, but must lie in 1…5000.")
-    page.fill("#own-limit input", "4")
+    page.fill("#your-data-limit input", "0")
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem")).to_have_text("The number of images is 0, but must lie in 1…5000.")
+    page.fill("#your-data-limit input", "4")
     # this app listens to this machine alone, so a folder can be named
-    page.fill("#own-folder textarea, #own-folder input", str(place / "nowhere"))
-    page.click("#own-start")
-    expect(page.locator("#own-problem")).to_contain_text("does not exist")
-    page.fill("#own-folder textarea, #own-folder input", str(class_folders(place / "here", ("wren", "robin"))))
-    page.click("#own-start")
+    page.fill("#your-data-folder textarea, #your-data-folder input", str(place / "nowhere"))
+    page.click("#your-data-start")
+    expect(page.locator("#your-data-problem")).to_contain_text("does not exist")
+    page.fill(
+        "#your-data-folder textarea, #your-data-folder input", str(class_folders(place / "here", ("wren", "robin")))
+    )
+    page.click("#your-data-start")
     expect(page.locator(RESULT).first).to_be_visible()
-    expect(page.locator(".tno-result h2")).to_have_text("here")
-    expect(page.locator("#own-problem .tn-problem")).to_have_count(0)
+    expect(page.locator(".your-data-result h2")).to_have_text("here")
+    expect(page.locator("#your-data-problem .tn-problem")).to_have_count(0)
     assert_readable(page)
 
 
 def assert_readable(page: Page) -> None:
     """On a telephone nothing is cut off, in light and dark."""
     page.set_viewport_size({"width": 390, "height": 844})
-    page.click(".tno-why summary")
+    page.click(".your-data-why summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert beyond(page, 390) == []
     page.add_style_tag(content="* { transition: none !important; }")
     for dark in (True, False):
         page.evaluate("dark => document.body.classList.toggle('dark', dark)", dark)
-        texts = contrasts(page, "#own h2, #own p, #own td, #own th, #own small, #own summary, .tno-download")
+        texts = contrasts(
+            page,
+            "#your-data :is(h2, p, td, th, small, summary), .your-data-download",
+        )
         assert len(texts) > 20 and {text: round(value, 2) for text, value in texts if value < 4.5} == {}

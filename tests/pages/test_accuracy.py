@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from pages.accuracy.tab import Sources
+from pages.accuracy.service import CatalogueCache
 from tests.support.checkpoints import EVALUATION
 from tests.support.comparison_page import page
 from tests.support.evaluation_cards import bundled, card
@@ -64,7 +64,7 @@ def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wr
 
 def test_a_slider_move_stays_in_the_browser(demo: gr.Blocks) -> None:
     (listener,) = [listener for listener in demo.fns.values() if listener.fn is None]
-    assert [given.elem_id for given in listener.inputs] == ["comparison-looks"] and listener.outputs == []
+    assert [given.elem_id for given in listener.inputs] == ["accuracy-looks"] and listener.outputs == []
     assert "data-looks" in str(listener.js)
 
 
@@ -78,15 +78,15 @@ def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
     assert all(change == gr.skip() for change in listener.fn(*given))
     growing.append(card(tmp_path, EVALUATION, title="Birds of the garden"))
     answer = dict(zip([output.elem_id for output in listener.outputs], listener.fn(*given), strict=True))
-    assert answer["comparison-measured"]["choices"] == [("Birds of the garden", "measured/birds")]
-    assert answer["comparison-measured"]["value"] == []  # what was ticked stays, new ones are not
-    assert answer["comparison-roles"]["visible"] is False
-    assert "No curve is ticked" in answer["comparison-table"]
+    assert answer["accuracy-measured"]["choices"] == [("Birds of the garden", "measured/birds")]
+    assert answer["accuracy-measured"]["value"] == []  # what was ticked stays, new ones are not
+    assert answer["accuracy-roles"]["visible"] is False
+    assert "No curve is ticked" in answer["accuracy-table"]
 
 
 def test_the_catalogue_is_made_again_only_for_other_cards(cards: list[CheckpointCard], tmp_path: Path) -> None:
     growing = list(cards)
-    sources = Sources(lambda: growing)
+    sources = CatalogueCache(lambda: growing)
     first = sources.catalogue
     assert sources.refresh() is first
     growing.append(card(tmp_path, EVALUATION))

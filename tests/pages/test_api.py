@@ -17,7 +17,7 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.server.model_cache import Shelf
+from pages.server.model_cache import ModelCache
 from pages.your_data.service import RESAMPLES
 from tests.support.checkpoints import NAMES, save_birds
 from tests.support.models import TINY_3L, picture, tiny
@@ -48,10 +48,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[Client]:
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
     for name in ("deep", "birds"):  # the last one is opened first
-        shelf.add(str(place / name), on_notice=lambda _: None)
-    with served(Explorer(shelf)) as address:
+        cache.add(str(place / name), on_notice=lambda _: None)
+    with served(Explorer(cache)) as address:
         yield Client(address, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
 
 

@@ -15,12 +15,13 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.audit.service import LABEL, PREDICTED, Auditor
-from pages.audit.tab import audit
-from pages.explore.service import Explorer, Session
+from pages.audit.tab import build_audit_tab
+from pages.explore.service import Explorer
 from pages.explore.tab import Explored
-from pages.sampling import OWN, Mode
-from pages.server.model_cache import UNTRAINED, Shelf
-from pages.waiting import FIRST, NO_PICTURE
+from pages.refresh import FIRST_PAUSE
+from pages.sampling import AS_TRAINED, SamplingMode
+from pages.server.model_cache import UNTRAINED, ModelCache
+from pages.server.sessions import NO_PICTURE, Session
 from tests.support.evaluation_cards import bundled, card
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_audit_reading import content
@@ -34,15 +35,15 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model", class_names=["<i>a</i>", "b", "c", "d", "e", "f", "g"])
     Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
-    shelf.add(str(folder / "model"), on_notice=lambda _: None)
-    return Explorer(shelf)
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache.add(str(folder / "model"), on_notice=lambda _: None)
+    return Explorer(cache)
 
 
 @pytest.fixture(scope="module")
 def session(explorer: Explorer) -> Session:
     file = Path(explorer.landing).parent / "mine.png"
-    return explorer.open(explorer.landing, str(file))[0]
+    return explorer.open_picture(explorer.landing, str(file))[0]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def cards() -> list[CheckpointCard]:
 @pytest.fixture(scope="module")
 def demo(explorer: Explorer, cards: list[CheckpointCard]) -> gr.Blocks:
     with gr.Blocks() as page, gr.Tabs(), gr.Tab("Audit"):
-        audit(explorer, Explored(gr.State(explorer.landing), gr.State()), lambda: cards)
+        build_audit_tab(explorer, Explored(gr.State(explorer.landing), gr.State()), lambda: cards)
     return page
 
 
@@ -83,7 +84,7 @@ def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) 
 def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
     demo: gr.Blocks, explorer: Explorer, session: Session, cards: list[CheckpointCard]
 ) -> None:
-    with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
+    with BackboneCalls(explorer.models.open(explorer.landing)) as calls:
         answer = handler(demo, "on_open")(explorer.landing, "", session, None, None, progress)
     assert calls.batches == []
     found = outputs(demo, "on_open", answer)
@@ -100,18 +101,18 @@ def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
     np.testing.assert_allclose(shares, expected.shapley, atol=1e-6)
     assert "mine.png" in shown and "<i>a</i>" not in shown
     # opened again, everything is as it was left
-    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], FIRST, progress)
+    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], FIRST_PAUSE, progress)
     assert all(change == gr.skip() for change in again[:-1]) and not again[-1]["active"]
     # … unless something else is explored
-    other, _ = explorer.open(explorer.landing, 0)
+    other, _ = explorer.open_picture(explorer.landing, 0)
     changed = outputs(
-        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], FIRST, progress)
+        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], FIRST_PAUSE, progress)
     )
     assert changed["audit-board"] == gr.skip() and "mine.png" not in changed["audit-report"]
 
 
 def test_class_and_number_of_looks_are_followed(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
-    shown = Auditor(explorer, lambda: []).show(session)
+    shown = Auditor(explorer, lambda: []).open_report(session)
     for cls, looks in (("3", 2), ("6", 5), ("0", 6.0), (PREDICTED, 4)):
         answer = outputs(demo, "on_report", handler(demo, "on_report")(cls, looks, session, shown, progress))
         kept = session.trace.only(shown.looks[: int(looks)])
@@ -123,12 +124,12 @@ def test_class_and_number_of_looks_are_followed(demo: gr.Blocks, explorer: Explo
 
 def test_the_true_label_can_be_asked_for_where_it_is_known(explorer: Explorer, session: Session) -> None:
     auditor = Auditor(explorer, lambda: [])
-    shown = auditor.show(session)
+    shown = auditor.open_report(session)
     with pytest.raises(tn.TNetError, match="no class 'label'"):
-        auditor.report(shown, LABEL, 2)
+        auditor.render_report(shown, LABEL, 2)
     known = replace(shown, subject=replace(shown.subject, label=4))
     assert known.classes[1] == ("the true label: e", LABEL)
-    assert 'data-class="4"' in auditor.report(known, LABEL, 2)
+    assert 'data-class="4"' in auditor.render_report(known, LABEL, 2)
 
 
 WRONG = [
@@ -153,7 +154,7 @@ WRONG = [
 def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
     demo: gr.Blocks, explorer: Explorer, session: Session, wrong: Any
 ) -> None:
-    shown = Auditor(explorer, lambda: []).show(session)
+    shown = Auditor(explorer, lambda: []).open_report(session)
     for cls, looks in ((wrong, 3), ("1", wrong)):
         answer = outputs(demo, "on_report", handler(demo, "on_report")(cls, looks, session, shown, progress))
         assert answer["audit-report"] == gr.skip() and answer["audit-problem"].count("tn-problem") == 1
@@ -164,15 +165,15 @@ def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
 
 
 def test_without_a_picture_there_is_a_sentence_instead_of_a_report(demo: gr.Blocks, session: Session) -> None:
-    for name, given, pause in (("on_open", (session.spec, ""), (FIRST,)), ("on_report", (PREDICTED, 3), ())):
+    for name, given, pause in (("on_open", (session.spec, ""), (FIRST_PAUSE,)), ("on_report", (PREDICTED, 3), ())):
         answer = outputs(demo, name, handler(demo, name)(*given, None, None, *pause, progress))
         assert NO_PICTURE in answer["audit-report"]
         assert answer["audit-class"]["visible"] is answer["audit-looks"]["visible"] is False
 
 
 def test_a_report_about_another_picture_is_made_anew(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
-    shown = Auditor(explorer, lambda: []).show(session)
-    other, _ = explorer.open(session.spec, 1)
+    shown = Auditor(explorer, lambda: []).open_report(session)
+    other, _ = explorer.open_picture(session.spec, 1)
     answer = outputs(demo, "on_report", handler(demo, "on_report")("3", 2, other, shown, progress))
     assert answer["audit-class"]["value"] == PREDICTED and "mine.png" not in answer["audit-report"]
 
@@ -182,18 +183,18 @@ def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
 ) -> None:
     growing = list(cards)
     auditor = Auditor(explorer, lambda: growing)
-    assert [name for _, name in auditor.choices()] == [about.source for about in cards]
-    first = auditor.audit("tnet-lite0-cub")
-    assert first is auditor.audit("tnet-lite0-cub") and "Where it looks" in first
-    assert "no policy to audit" in auditor.audit("en-lite0-cub-160")
+    assert [name for _, name in auditor.list_choices()] == [about.source for about in cards]
+    first = auditor.render_audit("tnet-lite0-cub")
+    assert first is auditor.render_audit("tnet-lite0-cub") and "Where it looks" in first
+    assert "no policy to audit" in auditor.render_audit("en-lite0-cub-160")
     growing[:] = [card(tmp_path, content("tnet-needles"), source="tnet-lite0-cub", title="another")]
-    assert "another, measured on needles" in auditor.audit("tnet-lite0-cub")
+    assert "another, measured on needles" in auditor.render_audit("tnet-lite0-cub")
 
 
 def test_an_untrained_model_has_a_report_but_no_audit(explorer: Explorer) -> None:
-    bare = Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
+    bare = Explorer(ModelCache(Registry(), fallback="lite0-cub", device="cpu"))
     assert bare.landing == UNTRAINED
-    name, made = Auditor(bare, bare.shelf.cards).of(UNTRAINED)
+    name, made = Auditor(bare, bare.models.list_cards).render_explored(UNTRAINED)
     assert name is None and "never evaluated" in made
 
 
@@ -202,9 +203,9 @@ def test_a_report_on_looks_cut_otherwise_than_measured_says_so(
 ) -> None:
     Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
     auditor = Auditor(explorer, lambda: cards)
-    for mode, said in ((Mode("native", "auto"), True), (OWN, False)):
-        session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"), mode=mode)
-        shown = auditor.show(session)
-        told = auditor.report(shown, PREDICTED, shown.usual)
+    for mode, said in ((SamplingMode("native", "auto"), True), (AS_TRAINED, False)):
+        session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "large.png"), mode=mode)
+        shown = auditor.open_report(session)
+        told = auditor.render_report(shown, PREDICTED, shown.usual)
         assert ("(native sampling, 4 levels), as in Explore; the audit" in told) is said
         assert ("was measured with official sampling and 3 levels" in told) is said

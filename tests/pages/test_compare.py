@@ -11,11 +11,12 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.compare.service import Pairs, most_alike
-from pages.compare.tab import compare as tab
-from pages.explore.service import Explorer, Session
+from pages.compare.service import Comparer, find_most_alike
+from pages.compare.tab import build_compare_tab as tab
+from pages.explore.service import Explorer
 from pages.explore.tab import Explored
-from pages.server.model_cache import Shelf
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import Session
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
 from viz.budgets import largest
@@ -24,16 +25,16 @@ NAMES = ("wren", "robin", "tit", "rook", "crow", "owl", "tern")
 
 
 class Bench:
-    """A shelf with a model of two levels, a second one and one of three; two pictures; a page at the first."""
+    """A cache with a model of two levels, a second one and one of three; two pictures; a page at the first."""
 
     def __init__(self, folder: Path) -> None:
-        shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+        cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
         models = {"deep": tiny(TINY_3L), "other": tiny(TINY, seed=2), "flat": tiny(TINY)}
         self.specs: dict[str, str] = {}
         for name, model in models.items():
             tn.save(model, folder / name, class_names=NAMES if name != "other" else (*NAMES[::-1][:6], "kite"))
-            self.specs[name] = shelf.add(str(folder / name), on_notice=lambda _: None).spec
-        self.explorer, self.pairs = Explorer(shelf), Pairs(Explorer(shelf))
+            self.specs[name] = cache.add(str(folder / name), on_notice=lambda _: None).spec
+        self.explorer, self.pairs = Explorer(cache), Comparer(Explorer(cache))
         self.pairs.explorer = self.explorer
         self.files = [str(folder / f"picture {seed}.png") for seed in (5, 6)]
         for seed, file in zip((5, 6), self.files, strict=True):
@@ -41,12 +42,12 @@ class Bench:
         self.told: list[tuple[str, int]] = []
 
     def session(self, name: str = "flat") -> Session:
-        return self.explorer.open(self.specs[name], self.files[0])[0]
+        return self.explorer.open_picture(self.specs[name], self.files[0])[0]
 
     def ask(self, session: Session | None, mode: Any, a: Any, b: Any, brought: str | None = None) -> dict[str, Any]:
         scene = None if session is None else session.scene
         question = {"mode": mode, "a": a, "b": b, "scene": scene, "ask": 3}
-        return json.loads(self.pairs.pair(session, brought, question, self.tell))
+        return json.loads(self.pairs.build_pair(session, brought, question, self.tell))
 
     def tell(self, doing: str, done: int) -> None:
         self.told.append((doing, done))
@@ -63,7 +64,7 @@ def paths(sent: dict[str, Any], side: str) -> list[list[int]]:
 
 def test_policies_of_two_levels_cost_no_look(bench: Bench) -> None:
     session = bench.session()
-    with BackboneCalls(bench.explorer.shelf.open(session.spec)) as calls:
+    with BackboneCalls(bench.explorer.models.open(session.spec)) as calls:
         sent = bench.ask(session, "policies", {"policy": "learned"}, {"policy": "random", "seed": 7})
         own = bench.ask(session, "policies", {"policy": "own", "cells": [8, 0]}, {"policy": "centre"})
         empty = bench.ask(session, "policies", {"policy": "own", "cells": []}, {"policy": "raster"})
@@ -78,7 +79,7 @@ def test_policies_of_two_levels_cost_no_look(bench: Bench) -> None:
 def test_policies_of_three_levels_are_traversed_once(bench: Bench) -> None:
     session = bench.session("deep")
     bench.told.clear()
-    with BackboneCalls(bench.explorer.shelf.open(session.spec)) as calls:
+    with BackboneCalls(bench.explorer.models.open(session.spec)) as calls:
         for _ in range(2):
             sent = bench.ask(session, "policies", {"policy": "learned"}, {"policy": "centre"})
     assert [done for _, done in bench.told] == [1] and "picture 5.png" in bench.told[0][0]
@@ -118,25 +119,25 @@ def test_pictures_are_examples_or_what_this_page_brought(bench: Bench) -> None:
     sent = bench.ask(session, "pictures", {"picture": "current"}, {"picture": "brought"}, brought=other)
     assert sent["b"]["caption"] == "picture 6.png" and len(sent["pictures"]) == 2
     sent = bench.ask(session, "pictures", {"picture": 0}, {"picture": 1})
-    assert sent["a"]["caption"] == bench.explorer.pictures(session.spec)[0].title
+    assert sent["a"]["caption"] == bench.explorer.list_pictures(session.spec)[0].title
     with pytest.raises(tn.TNetError, match="whole number"):
         bench.ask(session, "pictures", {"picture": "current"}, {"picture": "brought"})
 
 
 def test_the_offer_is_what_can_be_chosen(bench: Bench) -> None:
     session = bench.session()
-    told = json.loads(bench.pairs.offer(session, bench.files[1]))
+    told = json.loads(bench.pairs.build_offer(session, bench.files[1]))
     assert (told["scene"], told["checkpoint"], told["levels"]) == (session.scene, session.spec, 2)
     assert told["brought"] == "picture 6.png" and told["where"] is None and told["title"] == "picture 5.png"
     assert [spec for spec, _ in told["checkpoints"]] == list(bench.specs.values())[::-1]
-    assert told["pictures"] == [example.title for example in bench.explorer.pictures(session.spec)]
+    assert told["pictures"] == [example.title for example in bench.explorer.list_pictures(session.spec)]
     with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
-        bench.pairs.offer(None, None)
+        bench.pairs.build_offer(None, None)
 
 
 def test_the_checkpoint_called_most_alike_is_offered_first() -> None:
-    assert most_alike("net-cub", ["net-photo", "needles", "net-cub-reinforce", "net-cub"]) == "net-cub-reinforce"
-    assert most_alike("net", ["net"]) is None
+    assert find_most_alike("net-cub", ["net-photo", "needles", "net-cub-reinforce", "net-cub"]) == "net-cub-reinforce"
+    assert find_most_alike("net", ["net"]) is None
 
 
 LEARNED = {"policy": "learned"}
@@ -187,12 +188,12 @@ def test_nonsense_is_refused_with_a_sentence(bench: Bench, mode: Any, side: Any)
 def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench) -> None:
     session = bench.session()
     whole = {"mode": "policies", "a": LEARNED, "b": LEARNED, "scene": session.scene, "ask": 1}
-    assert json.loads(bench.pairs.pair(session, None, whole, bench.tell))["kind"] == "pair"
+    assert json.loads(bench.pairs.build_pair(session, None, whole, bench.tell))["kind"] == "pair"
     for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"ask": None}, whole | {"ask": 2**40}, whole | {"a": 1}):
         with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
-            bench.pairs.pair(session, None, wrong, bench.tell)
+            bench.pairs.build_pair(session, None, wrong, bench.tell)
     with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
-        bench.pairs.pair(None, None, whole, bench.tell)
+        bench.pairs.build_pair(None, None, whole, bench.tell)
 
 
 def test_handlers_are_private_and_answer_bad_calls_with_the_sentence(bench: Bench) -> None:

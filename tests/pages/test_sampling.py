@@ -13,12 +13,13 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.compare.service import Pairs
-from pages.explore.export import file_of
-from pages.explore.open_link import arrive
-from pages.explore.service import Explorer, Session
-from pages.sampling import OWN, Mode, checked, settled, wanted
-from pages.server.model_cache import Shelf
+from pages.compare.service import Comparer
+from pages.explore.images import read_file
+from pages.explore.open_link import open_link
+from pages.explore.service import Explorer
+from pages.sampling import AS_TRAINED, SamplingMode, check_mode, parse_mode, simplify_mode
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import Session
 from tests.pages.explore.test_tab import SKIPPED, Page, _no_progress
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.large_files import scene
@@ -31,7 +32,7 @@ from viz.stage.cut import cut_of
 
 pytestmark = pytest.mark.slow
 
-NATIVE, DEEP = Mode("native"), Mode("native", "auto")
+NATIVE, DEEP = SamplingMode("native"), SamplingMode("native", "auto")
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +55,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def explorer(place: Path) -> Explorer:
-    return Explorer(Shelf(Registry.load(place / "mine.yaml", shipped=None), stand_in="lite0-cub", device="cpu"))
+    return Explorer(ModelCache(Registry.load(place / "mine.yaml", shipped=None), fallback="lite0-cub", device="cpu"))
 
 
-def opened(explorer: Explorer, picture: Path, mode: Mode = OWN, spec: str = "birds") -> tuple[Session, dict[str, Any]]:
-    session, sent = explorer.open(spec, str(picture), mode=mode)
+def opened(
+    explorer: Explorer, picture: Path, mode: SamplingMode = AS_TRAINED, spec: str = "birds"
+) -> tuple[Session, dict[str, Any]]:
+    session, sent = explorer.open_picture(spec, str(picture), mode=mode)
     return session, json.loads(sent)
 
 
@@ -73,17 +76,17 @@ def assert_same_looks(trace: tn.Trace, budget: Any, expected: tn.Trace) -> None:
 @pytest.mark.parametrize("spec", ["birds", "deep"])
 def test_native_gives_the_looks_of_the_core(explorer: Explorer, place: Path, spec: str) -> None:
     session, sent = opened(explorer, place / "wide.png", NATIVE, spec)
-    expected = tn.traverse(explorer.shelf.open(spec), place / "wide.png", sampling="native")
+    expected = tn.traverse(explorer.models.open(spec), place / "wide.png", sampling="native")
     assert (session.trace.sampling, sent["sampling"], session.mode) == ("native", "native", NATIVE)
     assert sent["shown"] == list(expected.budget)  # what the page opens with
     assert_same_looks(session.trace, expected.budget, expected)
-    official = tn.traverse(explorer.shelf.open(spec), place / "wide.png")
+    official = tn.traverse(explorer.models.open(spec), place / "wide.png")
     assert not np.allclose(expected.logits(), official.logits(), atol=1e-4)  # it does make a difference
 
 
 def test_automatic_levels_are_those_of_the_core(explorer: Explorer, place: Path) -> None:
     session, sent = opened(explorer, place / "wide.png", DEEP)
-    expected = tn.traverse(explorer.shelf.open("birds"), place / "wide.png", sampling="native", levels="auto")
+    expected = tn.traverse(explorer.models.open("birds"), place / "wide.png", sampling="native", levels="auto")
     assert session.trace.levels == sent["levels"] == expected.levels == 4
     assert sent["shown"] == list(expected.budget) == [3, 3, 3]
     assert_same_looks(session.trace, expected.budget, expected)
@@ -92,7 +95,7 @@ def test_automatic_levels_are_those_of_the_core(explorer: Explorer, place: Path)
 
 def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, place: Path) -> None:
     session, sent = opened(explorer, place / "huge.png", DEEP)
-    model = explorer.shelf.open("birds")
+    model = explorer.models.open("birds")
     everything = tn.traverse(model, place / "huge.png", budget=[1] * 5, sampling="native", levels="auto")
     trace = session.trace
     assert trace.levels == everything.levels == 6  # as deep as the core goes
@@ -104,24 +107,24 @@ def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, 
 
 def test_without_a_choice_nothing_is_other_than_before(explorer: Explorer, place: Path) -> None:
     session, sent = opened(explorer, place / "huge.png")
-    expected = tn.traverse(explorer.shelf.open("birds"), place / "huge.png", budget=(9,))
-    assert session.mode == OWN and session.trace.sampling == "official" and session.trace.budget == (9,)
+    expected = tn.traverse(explorer.models.open("birds"), place / "huge.png", budget=(9,))
+    assert session.mode == AS_TRAINED and session.trace.sampling == "official" and session.trace.budget == (9,)
     assert_same_looks(session.trace, (9,), expected)
     cut = sent["cut"]
     assert (cut["sampling"], cut["levels"], cut["frame"], cut["depths"]) == (None, None, "official", [])
     assert [name for name, _ in cut["frames"]] == ["official", "native"]
-    assert opened(explorer, place / "huge.png", Mode("official"))[0].mode == OWN
+    assert opened(explorer, place / "huge.png", SamplingMode("official"))[0].mode == AS_TRAINED
 
 
 def test_the_choice_is_offered_only_where_it_makes_a_difference(explorer: Explorer, place: Path) -> None:
     session, sent = opened(explorer, place / "small.png", DEEP)
-    assert session.mode == OWN and session.trace.sampling == "official"
+    assert session.mode == AS_TRAINED and session.trace.sampling == "official"
     assert sent["cut"]["frames"] == [] and "no more pixels than the network's own frame" in sent["cut"]["sentence"]
     plain = baseline_of(TINY, 64)
-    assert settled(DEEP, plain, 2000, 1500) == OWN  # takes no looks
+    assert simplify_mode(DEEP, plain, 2000, 1500) == AS_TRAINED  # takes no looks
     assert cut_of(tn.traverse(tn.build(plain), place / "huge.png")) is None
     # one level more shows nothing new: 129 px, cells of 64
-    assert settled(DEEP, TINY, 129, 20) == NATIVE
+    assert simplify_mode(DEEP, TINY, 129, 20) == NATIVE
 
 
 def test_a_page_says_that_accuracy_was_measured_otherwise(explorer: Explorer, place: Path) -> None:
@@ -143,14 +146,14 @@ def test_a_page_says_that_accuracy_was_measured_otherwise(explorer: Explorer, pl
 )
 def test_another_value_gets_one_sentence(sampling: Any, levels: Any) -> None:
     with pytest.raises(tn.TNetError, match=r"^[A-Z][^.]* not .*\.$"):
-        wanted(sampling, levels)
+        parse_mode(sampling, levels)
 
 
 def test_more_levels_of_the_networks_own_frame_are_refused() -> None:
     for sampling in (None, "official"):
         with pytest.raises(tn.TNetError, match="need 'native' sampling"):
-            checked(wanted(sampling, "auto"), TINY)
-    assert checked(wanted(None, "auto"), replace(TINY, sampling="native")) == Mode(None, "auto")
+            check_mode(parse_mode(sampling, "auto"), TINY)
+    assert check_mode(parse_mode(None, "auto"), replace(TINY, sampling="native")) == SamplingMode(None, "auto")
 
 
 def test_looks_added_by_hand_are_cut_in_the_same_way(explorer: Explorer, place: Path) -> None:
@@ -166,10 +169,10 @@ def test_looks_added_by_hand_are_cut_in_the_same_way(explorer: Explorer, place: 
 
 def test_an_exported_trace_says_how_its_looks_were_cut_and_replays(explorer: Explorer, place: Path) -> None:
     session, _ = opened(explorer, place / "wide.png", DEEP)
-    text = file_of(explorer, session, {"what": "trace", "scene": session.scene})["text"]
+    text = read_file(explorer, session, {"what": "trace", "scene": session.scene})["text"]
     trace = tn.Trace.from_json(text)
     assert (trace.sampling, trace.levels) == ("native", 4)
-    replay(trace, explorer.shelf.open("birds"), place / "wide.png")
+    replay(trace, explorer.models.open("birds"), place / "wide.png")
 
 
 # Links ------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ def test_an_exported_trace_says_how_its_looks_were_cut_and_replays(explorer: Exp
 
 def follow(explorer: Explorer, query: str) -> Any:
     pairs = [tuple(pair.split("=", 1)) for pair in query.split("&")]
-    return arrive(explorer, pairs, lambda _: None)  # type: ignore[arg-type]
+    return open_link(explorer, pairs, lambda _: None)  # type: ignore[arg-type]
 
 
 def test_a_link_restores_the_mode(explorer: Explorer) -> None:
@@ -185,7 +188,7 @@ def test_a_link_restores_the_mode(explorer: Explorer) -> None:
     assert found.wrong == "" and found.session.mode == DEEP
     assert found.restore["budget"] == (2, 1, 1, 0, 0) and found.restore["step"] == 1
     assert json.loads(found.sent)["cut"]["levels"] == "auto"
-    again, _ = explorer.open("birds", 0, mode=DEEP)
+    again, _ = explorer.open_picture("birds", 0, mode=DEEP)
     assert again is found.session  # an example is traversed once in each mode
     plain = follow(explorer, "checkpoint=birds&example=nuthatch&sampling=native&levels=trained&looks=2")
     assert plain.wrong == "" and plain.session.mode == NATIVE
@@ -209,14 +212,14 @@ def test_a_wrong_mode_in_a_link_is_said_in_one_sentence_and_the_rest_is_followed
 ) -> None:
     found = follow(explorer, f"checkpoint=birds&example=nuthatch&{query}")
     assert sentence in found.wrong and ";" not in found.wrong and "<" not in found.wrong
-    assert found.session is explorer.open("birds", 0)[0]
+    assert found.session is explorer.open_picture("birds", 0)[0]
     assert found.restore["budget"] == (2,)
 
 
 def test_a_link_to_what_a_picture_cannot_have_says_so(explorer: Explorer) -> None:
     found = follow(explorer, "checkpoint=fine&example=two-dogs&sampling=native&levels=auto&looks=1,1,1")
     assert "no more pixels than the network's own frame (2048 × 2048 px)" in found.wrong and ";" not in found.wrong
-    assert found.session.mode == OWN and found.restore["budget"] is None
+    assert found.session.mode == AS_TRAINED and found.restore["budget"] is None
 
 
 # The page ---------------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def page(explorer: Explorer) -> Page:
 
 def sample(page: Page, **asked: Any) -> list[Any]:
     """The visitor chooses how looks are cut; what is answered is kept."""
-    answer = page._handlers["on_sample"](page.turns, page.session, SimpleNamespace(_data=asked), _no_progress)
+    answer = page._handlers["on_sample"](page.order, page.session, SimpleNamespace(_data=asked), _no_progress)
     if answer[0] != SKIPPED:
         page.session = answer[0]
     return answer
@@ -243,12 +246,12 @@ def test_a_choice_shows_the_same_picture_and_stays_for_the_next_ones(page: Page,
     told = json.loads(view)
     assert (session.where, session.mode, told["again"]) == (before.where, DEEP, True)
     assert told["title"] == "huge.png" and told["levels"] == 6
-    assert page.do("on_upload", str(place / "small.png"))[0].mode == OWN  # where it makes no difference
+    assert page.do("on_upload", str(place / "small.png"))[0].mode == AS_TRAINED  # where it makes no difference
     assert page.do("on_upload", str(place / "wide.png"))[0].mode == DEEP
     session = page.do("on_checkpoint", "deep")[6]
     assert (session.spec, session.where, session.mode) == ("deep", str(place / "wide.png"), DEEP)
-    assert sample(page, sampling="official", levels=None, scene=session.scene)[0].mode == OWN
-    assert page.do("on_example", data={"example": 0})[0].mode == OWN
+    assert sample(page, sampling="official", levels=None, scene=session.scene)[0].mode == AS_TRAINED
+    assert page.do("on_example", data={"example": 0})[0].mode == AS_TRAINED
 
 
 @pytest.mark.parametrize(
@@ -257,8 +260,8 @@ def test_a_choice_shows_the_same_picture_and_stays_for_the_next_ones(page: Page,
 def test_a_choice_that_cannot_be_had_leaves_the_page_as_it_is(page: Page, asked: dict[str, Any]) -> None:
     session = page.session
     assert session is not None
-    kept, view, shelf, problem = sample(page, **{"sampling": "native", "scene": session.scene} | asked)
-    assert (kept, shelf, problem) == (SKIPPED, SKIPPED, SKIPPED) and page.turns.mode == OWN
+    kept, view, cache, problem = sample(page, **{"sampling": "native", "scene": session.scene} | asked)
+    assert (kept, cache, problem) == (SKIPPED, SKIPPED, SKIPPED) and page.order.mode == AS_TRAINED
     told = json.loads(view)
     assert told["kind"] == "refused" and told["sentence"].endswith(".")
     assert page.session is session
@@ -266,8 +269,8 @@ def test_a_choice_that_cannot_be_had_leaves_the_page_as_it_is(page: Page, asked:
 
 def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explorer, place: Path) -> None:
     session, _ = opened(explorer, place / "wide.png", DEEP)
-    pairs = Pairs(explorer)
-    assert json.loads(pairs.offer(session, None))["levels"] == 2
+    pairs = Comparer(explorer)
+    assert json.loads(pairs.build_offer(session, None))["levels"] == 2
     asked = {
         "mode": "policies",
         "scene": session.scene,
@@ -275,13 +278,13 @@ def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explore
         "a": {"policy": "learned"},
         "b": {"policy": "centre"},
     }
-    told = json.loads(pairs.pair(session, None, asked, lambda *_: None))
-    expected = tn.traverse(explorer.shelf.open("birds"), place / "wide.png", budget=(9,))
+    told = json.loads(pairs.build_pair(session, None, asked, lambda *_: None))
+    expected = tn.traverse(explorer.models.open("birds"), place / "wide.png", budget=(9,))
     assert [look["box"] for look in told["a"]["looks"]] == [list(look.box) for look in expected.locations]
     assert "this tab looks as in training, at the network's own frame (official sampling)" in told["constant"]
     by_hand = asked | {"a": {"policy": "hand", "plan": [0]}}
     with pytest.raises(tn.TNetError, match="cannot be compared now"):
-        pairs.pair(session, None, by_hand, lambda *_: None)
+        pairs.build_pair(session, None, by_hand, lambda *_: None)
     official, _ = opened(explorer, place / "wide.png")
-    told = json.loads(pairs.pair(official, None, asked | {"scene": official.scene}, lambda *_: None))
+    told = json.loads(pairs.build_pair(official, None, asked | {"scene": official.scene}, lambda *_: None))
     assert "Explore looks" not in told["constant"]

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.explore.service import Explorer, Session
-from pages.sampling import Mode
-from pages.server.model_cache import Shelf
-from pages.waiting import NO_PICTURE
-from pages.what_if.service import LONGEST, Lab, Untouched, Wish, checked, lab_budget
+from pages.explore.service import Explorer
+from pages.sampling import SamplingMode
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import NO_PICTURE, Session
+from pages.what_if.service import MAX_SIDE, Change, Experimenter, OriginalPicture, check_change, choose_budget
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
@@ -26,55 +26,57 @@ from viz.what_if.page import NO_LOOKS, render_experiment
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     folder = tmp_path_factory.mktemp("lab")
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
     tn.save(tiny(TINY_3L), folder / "deep")
-    shelf.add(str(folder / "deep"), on_notice=lambda _: None)
-    return Explorer(shelf)
+    cache.add(str(folder / "deep"), on_notice=lambda _: None)
+    return Explorer(cache)
 
 
 @pytest.fixture(scope="module")
 def deep(explorer: Explorer, tmp_path_factory: pytest.TempPathFactory) -> Session:
     file = tmp_path_factory.mktemp("mine") / "mine.png"
     Image.fromarray(picture(90, 120, seed=5)).save(file)
-    return explorer.open(explorer.landing, str(file))[0]
+    return explorer.open_picture(explorer.landing, str(file))[0]
 
 
 @pytest.fixture(scope="module")
-def untouched(explorer: Explorer, deep: Session) -> Untouched:
-    return Lab(explorer).untouched(deep)
+def untouched(explorer: Explorer, deep: Session) -> OriginalPicture:
+    return Experimenter(explorer).open_original(deep)
 
 
 def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explorer, tmp_path: Path) -> None:
     Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
-    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"), mode=Mode("native", "auto"))
+    session, _ = explorer.open_picture(
+        explorer.landing, str(tmp_path / "large.png"), mode=SamplingMode("native", "auto")
+    )
     assert (session.trace.sampling, session.trace.levels) == ("native", 4)
-    known = Lab(explorer).untouched(session)
+    known = Experimenter(explorer).open_original(session)
     assert (known.trace.sampling, known.trace.levels) == ("official", 3)
-    told = render_experiment(Lab(explorer).change(known, Wish("flip")))
+    told = render_experiment(Experimenter(explorer).run(known, Change("flip")))
     assert "this tab looks as in training, at the network&#x27;s own frame (official sampling)" in told
-    session, _ = explorer.open(explorer.landing, str(tmp_path / "large.png"))
+    session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "large.png"))
     assert "as in training" not in render_experiment(
-        Lab(explorer).change(Lab(explorer).untouched(session), Wish("flip"))
+        Experimenter(explorer).run(Experimenter(explorer).open_original(session), Change("flip"))
     )
 
 
 def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
-    explorer: Explorer, untouched: Untouched
+    explorer: Explorer, untouched: OriginalPicture
 ) -> None:
-    model, pixels = explorer.shelf.open(explorer.landing), picture(90, 120, seed=5)
-    budget = lab_budget(model.config)
+    model, pixels = explorer.models.open(explorer.landing), picture(90, 120, seed=5)
+    budget = choose_budget(model.config)
     lattice = Lattice.of(model.config, 120, 90)
     across, down = lattice.step
     boxes = untouched.trace.cell_boxes()
     wanted = {
-        Wish("flip"): moved(pixels, place(Move(flip=True), 120, 90)),
-        Wish("shift", -1.0, 2): moved(pixels, place(Move(dx=-across, dy=2 * down), 120, 90)),
-        Wish("scale", scale=150): moved(pixels, place(Move(scale=1.5), 120, 90)),
-        Wish("paste", source=1, target=8): pasted(pixels, boxes[1], boxes[8]),
+        Change("flip"): moved(pixels, place(Move(flip=True), 120, 90)),
+        Change("shift", -1.0, 2): moved(pixels, place(Move(dx=-across, dy=2 * down), 120, 90)),
+        Change("scale", scale=150): moved(pixels, place(Move(scale=1.5), 120, 90)),
+        Change("paste", source=1, target=8): pasted(pixels, boxes[1], boxes[8]),
     }
     before = tn.traverse(model, pixels, budget)
     for wish, changed in wanted.items():
-        found = Lab(explorer).change(untouched, wish)
+        found = Experimenter(explorer).run(untouched, wish)
         after = tn.traverse(model, changed, budget)
         for ours, theirs in ((found.before, before), (found.after, after)):
             assert [look.path for look in ours.locations] == [look.path for look in theirs.locations]
@@ -88,10 +90,10 @@ def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
         assert all(f'data-k="{k}"' in render_experiment(found) for k in range(1, found.max_looks + 1))
 
 
-def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: Untouched) -> None:
-    with BackboneCalls(explorer.shelf.open(explorer.landing)) as calls:
-        for wish in (Wish("shift", 0, 0), Wish("scale", scale=100.0)):
-            found = Lab(explorer).change(untouched, wish)
+def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: OriginalPicture) -> None:
+    with BackboneCalls(explorer.models.open(explorer.landing)) as calls:
+        for wish in (Change("shift", 0, 0), Change("scale", scale=100.0)):
+            found = Experimenter(explorer).run(untouched, wish)
             assert not found.has_changed and found.followed is None and found.after is found.before
             assert "Nothing is changed yet" in render_experiment(found)
     assert calls.batches == []
@@ -100,67 +102,67 @@ def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: Unt
 def test_a_large_picture_is_changed_at_a_bounded_size(explorer: Explorer, tmp_path: Path) -> None:
     wide = picture(700, 2100, seed=2)
     Image.fromarray(wide).save(tmp_path / "wide.png")
-    session = explorer.open(explorer.landing, str(tmp_path / "wide.png"))[0]
-    found = Lab(explorer).untouched(session)
-    assert (found.trace.image.width, found.trace.image.height) == (LONGEST, round(700 * LONGEST / 2100))
-    small = preview(tn.ImageSource.open(wide), LONGEST)
-    again = tn.traverse(explorer.shelf.open(explorer.landing), small, found.trace.budget)
+    session = explorer.open_picture(explorer.landing, str(tmp_path / "wide.png"))[0]
+    found = Experimenter(explorer).open_original(session)
+    assert (found.trace.image.width, found.trace.image.height) == (MAX_SIDE, round(700 * MAX_SIDE / 2100))
+    small = preview(tn.ImageSource.open(wide), MAX_SIDE)
+    again = tn.traverse(explorer.models.open(explorer.landing), small, found.trace.budget)
     np.testing.assert_allclose(found.trace.logits(), again.logits(), rtol=1e-4, atol=1e-4)
 
 
-def test_the_server_remembers_no_pixels(untouched: Untouched) -> None:
+def test_the_server_remembers_no_pixels(untouched: OriginalPicture) -> None:
     assert untouched.trace.seen is None
 
 
 def test_ten_looks_at_most_and_those_of_training_inside() -> None:
-    assert lab_budget(tn.preset("lite0-cub")) == (10,)
-    assert lab_budget(TINY) == (9,)
-    assert lab_budget(TINY_3L) == (9, 2)
-    assert lab_budget(replace(TINY_3L, budget=(2, 9))) == (4, 9)  # 40 looks
+    assert choose_budget(tn.preset("lite0-cub")) == (10,)
+    assert choose_budget(TINY) == (9,)
+    assert choose_budget(TINY_3L) == (9, 2)
+    assert choose_budget(replace(TINY_3L, budget=(2, 9))) == (4, 9)  # 40 looks
 
 
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        (Wish("rotate"), "4 ways"),
-        (Wish(["flip"]), "4 ways"),
-        (Wish(None), "4 ways"),
-        (Wish("shift", 5, 0), "cells"),
-        (Wish("shift", 0.5, 0), "cells"),
-        (Wish("shift", float("nan"), 0), "cells"),
-        (Wish("shift", "1", 0), "cells"),
-        (Wish("shift", 0, True), "cells"),
-        (Wish("scale", scale=49), "per cent"),
-        (Wish("scale", scale=1e9), "per cent"),
-        (Wish("scale", scale=None), "per cent"),
-        (Wish("paste", source=25, target=0), "cell"),
-        (Wish("paste", source=0, target=-1), "cell"),
-        (Wish("paste", source={"a": 1}, target=0), "cell"),
-        (Wish("paste", source=3, target=3), "two different cells"),
+        (Change("rotate"), "4 ways"),
+        (Change(["flip"]), "4 ways"),
+        (Change(None), "4 ways"),
+        (Change("shift", 5, 0), "cells"),
+        (Change("shift", 0.5, 0), "cells"),
+        (Change("shift", float("nan"), 0), "cells"),
+        (Change("shift", "1", 0), "cells"),
+        (Change("shift", 0, True), "cells"),
+        (Change("scale", scale=49), "per cent"),
+        (Change("scale", scale=1e9), "per cent"),
+        (Change("scale", scale=None), "per cent"),
+        (Change("paste", source=25, target=0), "cell"),
+        (Change("paste", source=0, target=-1), "cell"),
+        (Change("paste", source={"a": 1}, target=0), "cell"),
+        (Change("paste", source=3, target=3), "two different cells"),
     ],
 )
-def test_impossible_wishes_are_one_sentence(wish: Wish, said: str) -> None:
+def test_impossible_wishes_are_one_sentence(wish: Change, said: str) -> None:
     with pytest.raises(tn.TNetError, match=said):
-        checked(wish, 5)
+        check_change(wish, 5)
 
 
 def test_fields_of_other_changes_do_not_matter() -> None:
     junk: dict[str, Any] = {"scale": "x", "source": [], "target": None}
-    assert checked(Wish("shift", 1, -4.0, **junk), 5) == Wish("shift", 1, -4)
-    assert checked(Wish("flip", "left", **junk), 5) == Wish("flip")
+    assert check_change(Change("shift", 1, -4.0, **junk), 5) == Change("shift", 1, -4)
+    assert check_change(Change("flip", "left", **junk), 5) == Change("flip")
 
 
 def test_without_a_picture_or_without_looks_there_is_nothing_to_try(explorer: Explorer, deep: Session) -> None:
     with pytest.raises(tn.TNetError, match=NO_PICTURE[:20]):
-        Lab(explorer).untouched(None)
+        Experimenter(explorer).open_original(None)
     plain = tn.preset("cub-en-b0")
     trace = replace(deep.trace, config=plain)
     with pytest.raises(tn.TNetError, match=NO_LOOKS[:20]):
-        Lab(explorer).untouched(replace(deep, trace=trace))
+        Experimenter(explorer).open_original(replace(deep, trace=trace))
 
 
-def test_what_is_pasted_first_goes_far_away(untouched: Untouched) -> None:
-    source, target = untouched.paste
+def test_what_is_pasted_first_goes_far_away(untouched: OriginalPicture) -> None:
+    source, target = untouched.first_paste
     assert source == untouched.trace.locations[0].index and target in (0, 2, 6, 8) and target != source
-    assert sorted(cell for _, cell in untouched.cells()) == list(range(9))
-    assert untouched.cells()[0] == (f"look 1: {untouched.name(source)}", source)
+    assert sorted(cell for _, cell in untouched.list_cells()) == list(range(9))
+    assert untouched.list_cells()[0] == (f"look 1: {untouched.name_cell(source)}", source)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pages.explore.service import Explorer
-from pages.server.here import asked_here, is_local
-from pages.server.model_cache import Shelf
-from pages.your_data.service import MOST_WAITING, NO_FOLDERS, CancelledError, Evaluator
+from pages.server.model_cache import ModelCache
+from pages.your_data.service import MAX_WAITING_EVALUATIONS, NO_FOLDERS, CancelledError, Evaluator
 from tests.support.checkpoints import save_birds
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture
@@ -23,9 +21,9 @@ from tnet_core.errors import TNetError
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
-    shelf.add(str(save_birds(tmp_path_factory.mktemp("birds"))), on_notice=lambda _: None)
-    return Explorer(shelf)
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache.add(str(save_birds(tmp_path_factory.mktemp("birds"))), on_notice=lambda _: None)
+    return Explorer(cache)
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ class Held:
         self.began, self.go = threading.Event(), threading.Event()
         self.error: Exception | None = None
         self.told: list[tuple[str, int, int]] = []
-        wanted = evaluator.wanted(evaluator.explorer.landing, 3, [], 100)
+        wanted = evaluator.check_request(evaluator.explorer.landing, 3, [], 100)
 
         def report(*what: Any) -> None:
             self.told.append(what)
@@ -59,7 +57,7 @@ class Held:
 
         def run() -> None:
             try:
-                evaluator.of_zip(session, str(file), "garden", wanted, report, str(into))
+                evaluator.evaluate_zip(session, str(file), "garden", wanted, report, str(into))
             except TNetError as error:
                 self.error = error
 
@@ -87,18 +85,18 @@ def test_one_runs_at_a_time_and_few_wait(evaluator: Evaluator, garden: Path, tmp
     file = zipped(garden, tmp_path / "z.zip")
     first = Held(evaluator, "0", file, tmp_path)
     assert first.began.wait(30)
-    waiting = [Held(evaluator, str(n), file, tmp_path) for n in range(1, 1 + MOST_WAITING)]
+    waiting = [Held(evaluator, str(n), file, tmp_path) for n in range(1, 1 + MAX_WAITING_EVALUATIONS)]
     for held in waiting:
         held.go.set()
     until = time.monotonic() + 20
     while not all(held.told for held in waiting) and time.monotonic() < until:
         time.sleep(0.05)
     assert all(set(held.told) == {("Waiting for another evaluation to end", 0, 0)} for held in waiting)
-    wanted = evaluator.wanted(evaluator.explorer.landing, 3, [], 5)
+    wanted = evaluator.check_request(evaluator.explorer.landing, 3, [], 5)
     with pytest.raises(TNetError, match="Several evaluations are waiting already"):
-        evaluator.of_zip("9", str(file), "garden", wanted, quiet, str(tmp_path))
+        evaluator.evaluate_zip("9", str(file), "garden", wanted, quiet, str(tmp_path))
     with pytest.raises(TNetError, match="An evaluation of yours is running"):
-        evaluator.of_zip("0", str(file), "garden", wanted, quiet, str(tmp_path))
+        evaluator.evaluate_zip("0", str(file), "garden", wanted, quiet, str(tmp_path))
     assert evaluator.cancel("1") is True  # one that waits
     assert isinstance(waiting[0].error, CancelledError)
     first.go.set()
@@ -111,8 +109,8 @@ def test_the_page_looks_at_pictures_meanwhile(evaluator: Evaluator, garden: Path
     held = Held(evaluator, "me", zipped(garden, tmp_path / "z.zip"), tmp_path)
     assert held.began.wait(30)
     explorer = evaluator.explorer
-    source, _ = explorer.picture(explorer.landing, 0)
-    answered = threading.Thread(target=explorer.looks, args=(explorer.landing, source), daemon=True)
+    source, _ = explorer.load_picture(explorer.landing, 0)
+    answered = threading.Thread(target=explorer.traverse, args=(explorer.landing, source), daemon=True)
     answered.start()
     answered.join(20)
     assert not answered.is_alive() and held.thread.is_alive()  # no lock is held between batches
@@ -123,8 +121,8 @@ def test_the_page_looks_at_pictures_meanwhile(evaluator: Evaluator, garden: Path
 def test_unreadable_images_are_left_out_and_told(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
     whole = (garden / "wren" / "wren_0.png").read_bytes()
     (garden / "wren" / "cut.png").write_bytes(whole[: len(whole) // 2])
-    wanted = evaluator.wanted(evaluator.explorer.landing, 2, ["centre"], 100)
-    found = evaluator.of_zip("me", str(zipped(garden, tmp_path / "z")), "garden", wanted, quiet, str(tmp_path))
+    wanted = evaluator.check_request(evaluator.explorer.landing, 2, ["centre"], 100)
+    found = evaluator.evaluate_zip("me", str(zipped(garden, tmp_path / "z")), "garden", wanted, quiet, str(tmp_path))
     assert found.content["dataset"]["size"] == 12 and found.content["dataset"]["unreadable"]["count"] == 1
     [notice] = found.notices
     assert notice.startswith("1 image was unreadable and left out: 'wren/cut' is damaged or cut off")
@@ -133,29 +131,18 @@ def test_unreadable_images_are_left_out_and_told(evaluator: Evaluator, garden: P
 def test_folders_are_opened_for_this_machine_alone(explorer: Explorer, evaluator: Evaluator, garden: Path) -> None:
     write_picture(garden / "dodo" / "1.png", 0)
     local = Evaluator(explorer, local=True)
-    wanted = local.wanted(explorer.landing, 2, [], 1000)
+    wanted = local.check_request(explorer.landing, 2, [], 1000)
     with pytest.raises(TNetError) as raised:
-        evaluator.of_folder("me", str(garden), wanted, quiet)
+        evaluator.evaluate_folder("me", str(garden), wanted, quiet)
     assert str(raised.value) == NO_FOLDERS
-    found = local.of_folder("me", f" {garden} ", wanted, quiet)
+    found = local.evaluate_folder("me", f" {garden} ", wanted, quiet)
     assert found.content["dataset"]["name"] == "garden" and found.content["dataset"]["size"] == 12
     assert found.notices == ["Left out: 1 image of a class that is not known ('dodo')."]
     for wrong in ("", None, 3):
         with pytest.raises(TNetError, match="Name a folder"):
-            local.of_folder("me", wrong, wanted, quiet)
+            local.evaluate_folder("me", wrong, wanted, quiet)
     with pytest.raises(TNetError, match="does not exist"):
-        local.of_folder("me", str(garden / "nowhere"), wanted, quiet)
-
-
-def test_who_is_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SPACE_ID", raising=False)
-    assert is_local("127.0.0.1", share=False) and is_local("localhost", share=False)
-    assert not is_local("0.0.0.0", share=False) and not is_local("127.0.0.1", share=True)
-    monkeypatch.setenv("SPACE_ID", "someone/app")
-    assert not is_local("127.0.0.1", share=False)
-    for host, here in (("127.0.0.1:7860", True), ("localhost", True), ("[::1]:7860", True), ("evil.example", False)):
-        assert asked_here(SimpleNamespace(headers={"host": host})) is here
-    assert not asked_here(SimpleNamespace(headers={})) and not asked_here(None)
+        local.evaluate_folder("me", str(garden / "nowhere"), wanted, quiet)
 
 
 @pytest.mark.parametrize(
@@ -175,5 +162,5 @@ def test_who_is_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whatever_is_asked_is_checked(evaluator: Evaluator, change: dict[str, Any], sentence: str) -> None:
     asked = {"spec": evaluator.explorer.landing, "budget": 10, "policies": ["random"], "limit": 10} | change
     with pytest.raises(TNetError) as raised:
-        evaluator.wanted(**asked)
+        evaluator.check_request(**asked)
     assert str(raised.value).startswith(sentence)

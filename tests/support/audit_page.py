@@ -5,15 +5,15 @@ from __future__ import annotations
 import gradio as gr
 
 from pages.audit.service import Cards
-from pages.audit.tab import audit
+from pages.audit.tab import build_audit_tab
 from pages.explore.service import Explorer
-from pages.explore.tab import explore
+from pages.explore.tab import build_explore_tab
 
 
 def page(explorer: Explorer, cards: Cards) -> gr.Blocks:
     with gr.Blocks(analytics_enabled=False, fill_width=True) as demo, gr.Tabs():
         with gr.Tab("Explore"):
-            explored = explore(explorer, demo)
+            explored = build_explore_tab(explorer, demo)
         with gr.Tab("Audit"):
-            audit(explorer, explored, cards)
+            build_audit_tab(explorer, explored, cards)
     return demo

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from pages.accuracy.tab import comparison
-from pages.site import theme
+from pages.accuracy.tab import build_accuracy_tab
+from pages.site import build_theme
 from tests.support.evaluation_cards import bundled
 from tests.support.served_page import LAUNCH
 from tnet_core.checkpoints import CheckpointCard
@@ -23,9 +23,9 @@ def page(cards: Sequence[CheckpointCard]) -> gr.Blocks:
         with gr.Tab("Elsewhere"):
             gr.HTML("<p>Another tab.</p>")
         with gr.Tab(TAB):
-            comparison(lambda: cards)
+            build_accuracy_tab(lambda: cards)
     return demo
 
 
 if __name__ == "__main__":
-    page(bundled()).launch(server_port=int(sys.argv[1]), theme=theme(), head=style.head(), **LAUNCH)
+    page(bundled()).launch(server_port=int(sys.argv[1]), theme=build_theme(), head=style.head(), **LAUNCH)

@@ -1,4 +1,4 @@
-"""The whole page with its gate in a thread of this process, over the checkpoints of one shelf."""
+"""The whole page with its gate in a thread of this process, over the checkpoints of one cache."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from app import LARGEST_UPLOAD
 from pages.explore.service import Explorer
-from pages.server.middleware import gated
-from pages.server.uploads import upload_folder
-from pages.site import site
+from pages.server.middleware import middleware_options
+from pages.server.uploads import open_upload_folder
+from pages.site import build_site
 from tests.support.served_page import launched
 
 
 @contextmanager
 def served(explorer: Explorer, **site_options: Any) -> Iterator[str]:
     """Its address."""
-    with upload_folder(3600, 600):
-        demo = site(explorer, **site_options).queue(api_open=False)
-        with launched(demo, max_file_size=LARGEST_UPLOAD, app_kwargs=gated(LARGEST_UPLOAD)) as address:
+    with open_upload_folder(3600, 600):
+        demo = build_site(explorer, **site_options).queue(api_open=False)
+        with launched(demo, max_file_size=LARGEST_UPLOAD, app_kwargs=middleware_options(LARGEST_UPLOAD)) as address:
             yield address

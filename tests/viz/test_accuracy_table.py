@@ -30,14 +30,14 @@ def every(data: str, looks: int = 3) -> Selection:
 
 def table(shown: Selection) -> str:
     """The one of all tables that is visible."""
-    (visible,) = re.findall(r'<section class="tnc-table" data-looks="\d+">.*?</section>', render_tables(shown))
+    (visible,) = re.findall(r'<section class="accuracy-table" data-looks="\d+">.*?</section>', render_tables(shown))
     return str(visible)
 
 
 def cells(text: str) -> dict[str, dict[str, str]]:
     """Text of every cell by curve and column."""
     found = {}
-    for name, row in re.findall(r'<tr class="tnc-\w+" data-curve="([^"]*)">(.*?)</tr>', text):
+    for name, row in re.findall(r'<tr class="accuracy-\w+" data-curve="([^"]*)">(.*?)</tr>', text):
         pairs = re.findall(r'<td data-label="([^"]*)"[^>]*>(.*?)</td>', row)
         found[name] = {label: re.sub("<[^>]*>", "", value) for label, value in pairs}
     return found
@@ -59,7 +59,7 @@ def test_every_row_has_the_numbers_at_the_looks_of_the_slider(looks: int) -> Non
 
 def test_there_is_a_table_for_every_stop_of_the_slider_and_one_is_visible() -> None:
     shown = every("fmow", 2)
-    stops = re.findall(r'<section class="tnc-table" data-looks="(\d+)"( hidden)?>', render_tables(shown))
+    stops = re.findall(r'<section class="accuracy-table" data-looks="(\d+)"( hidden)?>', render_tables(shown))
     assert [(int(looks), bool(hidden)) for looks, hidden in stops] == [(k, k != 2) for k in range(7)]
     third = re.findall(r"<section [^>]*>.*?</section>", render_tables(shown))[3].replace(" hidden", "")
     assert third == table(shown.with_looks(3))

@@ -1,9 +1,9 @@
 (looks) => {
   // What every stop of the slider shows is on the page already; nothing is asked of the server.
-  for (const part of document.querySelectorAll("#comparison-table [data-looks]")) {
+  for (const part of document.querySelectorAll("#accuracy-table [data-looks]")) {
     part.hidden = Number(part.dataset.looks) !== looks;
   }
-  const chart = document.querySelector("#comparison-chart .js-plotly-plot");
+  const chart = document.querySelector("#accuracy-chart .js-plotly-plot");
   const rings = chart?.layout?.meta?.rings?.[String(looks)];
   if (!rings || !window.Plotly) return [];
   const moved = {};

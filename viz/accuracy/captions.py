@@ -50,7 +50,9 @@ _HEADINGS = {"measured": "Measured here", "published": "Published in the paper"}
 
 def render_intro(shown: Selection) -> str:
     """Render the heading and the one caption line of the chart."""
-    return f'<div class="tnc-head"><h2>Accuracy vs locations</h2><p>{html.escape(_format_caption(shown))}</p></div>'
+    return (
+        f'<div class="accuracy-head"><h2>Accuracy vs locations</h2><p>{html.escape(_format_caption(shown))}</p></div>'
+    )
 
 
 def _format_caption(shown: Selection) -> str:
@@ -92,7 +94,8 @@ def _format_times(shown: Selection, points: Collection[str]) -> str:
 def render_explanation() -> str:
     """Render the explanation, which is closed until somebody opens it."""
     parts = "".join(f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in _DETAILS)
-    return f'<details class="tnc-why"><summary>What these numbers are, and are not</summary><dl>{parts}</dl></details>'
+    summary = "<summary>What these numbers are, and are not</summary>"
+    return f'<details class="accuracy-why">{summary}<dl>{parts}</dl></details>'
 
 
 def render_legend(shown: Selection) -> str:
@@ -107,12 +110,13 @@ def render_legend(shown: Selection) -> str:
             if curve.kind == kind
         )
         if items:
-            groups.append(f'<div class="tnc-{kind}"><h3>{head}</h3><ul>{items}</ul></div>')
+            groups.append(f'<div class="accuracy-{kind}"><h3>{head}</h3><ul>{items}</ul></div>')
     # On narrow screens they are far below.
     more = (
-        '<button type="button" class="tn-jump tnc-jump" data-scroll-to="comparison-curves">Choose other curves</button>'
+        '<button type="button" class="tn-jump accuracy-jump" data-scroll-to="accuracy-curves">'
+        "Choose other curves</button>"
     )
-    return f'<div class="tnc-legend">{"".join(groups)}{more}</div>'
+    return f'<div class="accuracy-legend">{"".join(groups)}{more}</div>'
 
 
 def _format_machines(shown: Selection, kind: str) -> str:
@@ -126,5 +130,5 @@ def _render_legend_item(curve: Curve, mark: str, is_drawn: bool) -> str:
     return (
         f"<li>{mark}<span>{name}</span></li>"
         if is_drawn
-        else f'<li class="tnc-absent"><span>{name}: not stated</span></li>'
+        else f'<li class="accuracy-absent"><span>{name}: not stated</span></li>'
     )

@@ -105,5 +105,5 @@ def _render_line_and_marker(mark: CurveStyle) -> str:
     return f'{drawn}<path d="{_SHAPES[mark.symbol]}" {place} {paint}/>'
 
 
-_SVG = '<svg class="tnc-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">'
+_SVG = '<svg class="accuracy-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">'
 _DASHES = {"dot": "1.5,3", "dashdot": "8,3,1.5,3"}

@@ -33,17 +33,19 @@ def render_downloads(shown: Selection) -> str:
         return ""
     name = f"tnet-comparison-{format_file_name(shown.data.key)}"
     count = sum(len(curve.points) for curve in shown.curves)
-    link = render_download(format_csv(shown), f"{name}.csv", "text/csv;charset=utf-8", "Download CSV", "tnc-download")
+    link = render_download(
+        format_csv(shown), f"{name}.csv", "text/csv;charset=utf-8", "Download CSV", "accuracy-download"
+    )
     return (
         f"{link}{_render_chart_button(name, 'svg')}{_render_chart_button(name, 'png')}"
-        f'<span class="tnc-note">CSV: {count} points, full precision</span>'
+        f'<span class="accuracy-note">CSV: {count} points, full precision</span>'
     )
 
 
 def _render_chart_button(name: str, kind: str) -> str:
     """Render a button; the browser draws the chart and its legend as they stand."""
     return (
-        f'<button type="button" class="tnc-download" data-chart=".tnc-chart" data-format="{kind}" '
+        f'<button type="button" class="accuracy-download" data-chart=".accuracy-chart" data-format="{kind}" '
         f'data-name="{html.escape(name)}">Chart as {kind.upper()}</button>'
     )
 

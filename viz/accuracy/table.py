@@ -35,22 +35,22 @@ _SOURCES = {"measured": "measured here", "published": "published (paper)"}
 def render_tables(shown: Selection) -> str:
     """Render a table for every stop of the slider, one of them visible: the browser shows another without asking."""
     found = assign_styles(shown.data)
-    symbols = {curve.id: f"tnc-mark-{number}" for number, curve in enumerate(shown.curves)}
+    symbols = {curve.id: f"accuracy-mark-{number}" for number, curve in enumerate(shown.curves)}
     drawn = "".join(render_symbol(name, found[curve]) for curve, name in symbols.items())
     parts = "".join(
         _render_table(shown.with_looks(looks), symbols, hidden=looks != shown.looks)
         for looks in shown.data.slider_stops
     )
-    return f'<svg class="tnc-symbols" aria-hidden="true">{drawn}</svg>{parts}'
+    return f'<svg class="accuracy-symbols" aria-hidden="true">{drawn}</svg>{parts}'
 
 
 def _render_table(shown: Selection, symbols: dict[str, str], hidden: bool) -> str:
     """Render one table; columns that no row fills are left out, and named below."""
     title = f"With {format_look_count(shown.looks)}" if shown.looks else "With no look, the thumbnail alone"
-    opening = f'<section class="tnc-table" data-looks="{shown.looks}"{" hidden" if hidden else ""}>'
-    head = f'{opening}<h2 class="tnc-title">{title}</h2>'
+    opening = f'<section class="accuracy-table" data-looks="{shown.looks}"{" hidden" if hidden else ""}>'
+    head = f'{opening}<h2 class="accuracy-title">{title}</h2>'
     if not shown.curves:
-        return f'{head}<p class="tnc-note">No curve is ticked.</p></section>'
+        return f'{head}<p class="accuracy-note">No curve is ticked.</p></section>'
     rows = [(curve, point) for curve in shown.curves if (point := curve.find_nearest(shown.looks)) is not None]
     filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(*row) for row in rows)}
     names = {name: _format_column(name, shown) for name in filled}
@@ -68,11 +68,11 @@ def _render_table(shown: Selection, symbols: dict[str, str], hidden: bool) -> st
 def _render_row(curve: Curve, point: CurvePoint, shown: Selection, mark: str, cells: dict[str, str]) -> str:
     name = f'<th scope="row"><div>{render_symbol_use(mark)}<span>{html.escape(curve.label)}</span></div></th>'
     values = "".join(
-        f'<td data-label="{column}"{"" if text else " class=tnc-none"}>{text or "–"}</td>'
+        f'<td data-label="{column}"{"" if text else " class=accuracy-none"}>{text or "–"}</td>'
         for column, text in {"Looks": _format_looks(point, shown), **cells}.items()
     )
-    badge = f'<td data-label="Source"><span class="tnc-badge">{_SOURCES[curve.kind]}</span></td>'
-    return f'<tr class="tnc-{curve.kind}" data-curve="{html.escape(curve.id)}">{name}{values}{badge}</tr>'
+    badge = f'<td data-label="Source"><span class="accuracy-badge">{_SOURCES[curve.kind]}</span></td>'
+    return f'<tr class="accuracy-{curve.kind}" data-curve="{html.escape(curve.id)}">{name}{values}{badge}</tr>'
 
 
 def _format_looks(point: CurvePoint, shown: Selection) -> str:
@@ -106,4 +106,4 @@ def _render_note(shown: Selection, filled: dict[str, Cell]) -> str:
     if missing:
         listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
         sentences.append(f"No ticked curve states {listed} here.")
-    return f'<p class="tnc-note">{" ".join(sentences)}</p>' if sentences else ""
+    return f'<p class="accuracy-note">{" ".join(sentences)}</p>' if sentences else ""

@@ -16,11 +16,11 @@ NO_LOOKS = "This checkpoint sees the whole image at once: there are no looks tha
 
 def render_experiment(shown: Experiment) -> str:
     return (
-        f'<div class="tn-stage tnl" data-looks="{shown.start_looks}">'
-        f'<div class="tnl-verdict" role="status">{render_per_look_count(shown, _render_verdict)}</div>'
+        f'<div class="tn-stage what-if" data-looks="{shown.start_looks}">'
+        f'<div class="what-if-verdict" role="status">{render_per_look_count(shown, _render_verdict)}</div>'
         f"{_render_sampling_note(shown)}{render_pictures(shown)}{_render_slider(shown)}"
-        f'<div class="tnl-lower">{render_looks_panel(shown)}'
-        f'<div class="tnl-side">{render_scores_panel(shown)}{render_decisions_panel(shown)}</div></div></div>'
+        f'<div class="what-if-lower">{render_looks_panel(shown)}'
+        f'<div class="what-if-side">{render_scores_panel(shown)}{render_decisions_panel(shown)}</div></div></div>'
     )
 
 
@@ -32,13 +32,15 @@ def _render_verdict(shown: Experiment, k: int) -> str:
 
 
 def _render_sampling_note(shown: Experiment) -> str:
-    return f'<p class="tn-caption tnl-otherwise">{html.escape(shown.sampling_note)}</p>' if shown.sampling_note else ""
+    return (
+        f'<p class="tn-caption what-if-otherwise">{html.escape(shown.sampling_note)}</p>' if shown.sampling_note else ""
+    )
 
 
 def _render_slider(shown: Experiment) -> str:
     inside = " (with all looks inside them)" if len(shown.before.budget) > 1 else ""
     return (
-        f'<label class="tn-scrub tnl-k"><span>Looks that count{inside}</span>'
+        f'<label class="tn-scrub what-if-k"><span>Looks that count{inside}</span>'
         f'<input type="range" min="1" max="{shown.max_looks}" step="1" value="{shown.start_looks}">'
         "<output></output></label>"
     )
@@ -46,7 +48,7 @@ def _render_slider(shown: Experiment) -> str:
 
 def render_nothing(sentence: str) -> str:
     """Render why there is nothing to try."""
-    return f'<div class="tn-stage tnl"><p class="tnl-nothing">{html.escape(sentence)}</p></div>'
+    return f'<div class="tn-stage what-if"><p class="what-if-nothing">{html.escape(sentence)}</p></div>'
 
 
 @cache
@@ -58,9 +60,9 @@ def build_load_script() -> str:
 
 def render_intro() -> str:
     return (
-        '<div class="tn-head tnl-title"><h2>What if</h2><p>Change the picture that is open in Explore and see whether '
-        "the looks follow its content or stay in position. What comes in from outside repeats the outermost pixels. It "
-        "tells what the policy reacts to on this picture, not whether the reaction is right.</p></div>"
+        '<div class="tn-head what-if-title"><h2>What if</h2><p>Change the picture that is open in Explore and see '
+        "whether the looks follow its content or stay in position. What comes in from outside repeats the outermost "
+        "pixels. It tells what the policy reacts to on this picture, not whether the reaction is right.</p></div>"
     )
 
 
@@ -75,13 +77,13 @@ def render_pictures(shown: Experiment) -> str:
     changed = _render_figure(
         "after", f"The same, {shown.change}", _format_legend(shown), shown.pictures[1], ratio, marks
     )
-    return f'<div class="tnl-columns">{unchanged}{changed}</div>'
+    return f'<div class="what-if-columns">{unchanged}{changed}</div>'
 
 
 def _render_figure(name: str, title: str, caption: str, picture: str, ratio: str, marks: str) -> str:
     title = html.escape(title)
     return (
-        f'<figure class="tn-picture tnl-{name}"><h3>{title}</h3>'
+        f'<figure class="tn-picture what-if-{name}"><h3>{title}</h3>'
         f'<div class="tn-frame" style="--ratio:{ratio}"><img class="tn-photo" src="{picture}" alt="{title}">'
         f'<div class="tn-boxes">{marks}</div></div><figcaption>{html.escape(caption)}</figcaption></figure>'
     )
@@ -105,12 +107,12 @@ def _render_content(shown: Experiment) -> str:
     """Render boxes of the unchanged looks where the move took them, or the one place that shows a copy."""
     boxes = shown.before.cell_boxes()
     if shown.copied is not None:
-        return f'<div class="tnl-content tnl-copy" style="{_format_position(boxes[shown.copied[1]])}"></div>'
+        return f'<div class="what-if-content what-if-copy" style="{_format_position(boxes[shown.copied[1]])}"></div>'
     if shown.placement is None or not shown.has_changed:
         return ""
     moved = [clip_box(shown.placement.box(boxes[cell])) for cell in shown.cells[0]]
     return "".join(
-        f'<div class="tnl-content" data-of="{rank}" style="{_format_position(box)}" hidden><b>{rank + 1}′</b></div>'
+        f'<div class="what-if-content" data-of="{rank}" style="{_format_position(box)}" hidden><b>{rank + 1}′</b></div>'
         for rank, box in enumerate(moved)
         if box is not None
     )

@@ -34,8 +34,8 @@ def render_per_look_count(shown: Experiment, draw: Callable[[Experiment, int], s
 
 def render_panel(name: str, title: str, caption: str, body: str) -> str:
     """Render a panel; title and caption are plain text, the body is HTML."""
-    head = f'<div class="tn-head"><h2 id="tnl-{name}">{html.escape(title)}</h2><p>{html.escape(caption)}</p></div>'
-    return f'<section class="tn-panel" data-panel="{name}" aria-labelledby="tnl-{name}">{head}{body}</section>'
+    head = f'<div class="tn-head"><h2 id="what-if-{name}">{html.escape(title)}</h2><p>{html.escape(caption)}</p></div>'
+    return f'<section class="tn-panel" data-panel="{name}" aria-labelledby="what-if-{name}">{head}{body}</section>'
 
 
 # What became of each look -----------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def format_cell(row: int, col: int) -> str:
 
 def _render_table(head: tuple[str, ...], rows: str) -> str:
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
-    return f'<table class="tnl-table"><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<table class="what-if-table"><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 # What the grid did --------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _format_score(value: float) -> str:
 
 def _render_facts(facts: list[tuple[str, str, str]]) -> str:
     rows = "".join(f"<dt>{name}</dt><dd><b>{value}</b> <small>{told}</small></dd>" for name, value, told in facts)
-    return f'<dl class="tnl-facts">{rows}</dl>'
+    return f'<dl class="what-if-facts">{rows}</dl>'
 
 
 def _render_data_set_scores(shown: Experiment) -> str:
@@ -173,9 +173,8 @@ def _render_data_set_scores(shown: Experiment) -> str:
         ends = "" if one.score.interval is None else ", interval " + " to ".join(map(signed, one.score.interval))
         facts.append(("", signed(one.score.value), html.escape(f"{one.about}{ends}")))
     rows = "".join(f"<li><b>{value}</b> <small>{told}</small></li>" for _, value, told in facts)
-    return (
-        f'<p class="tn-caption">Measured on {html.escape(shown.evaluated_on)}:</p><ul class="tnl-measured">{rows}</ul>'
-    )
+    caption = f'<p class="tn-caption">Measured on {html.escape(shown.evaluated_on)}:</p>'
+    return f'{caption}<ul class="what-if-measured">{rows}</ul>'
 
 
 # Both decisions -------------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ def render_decisions_panel(shown: Experiment) -> str:
 def _render_decisions(shown: Experiment, k: int) -> str:
     sides = ((shown.before, "Unchanged"), (shown.after, "Changed"))
     lists = "".join(f"<div><h3>{title}</h3>{_render_classes(trace, shown, k)}</div>" for trace, title in sides)
-    return f'<div class="tnl-answers">{lists}</div>'
+    return f'<div class="what-if-answers">{lists}</div>'
 
 
 def _render_classes(trace: Trace, shown: Experiment, k: int) -> str:

@@ -12,21 +12,21 @@ from viz.common.measured import VisitorEvaluation, read_visitor_curves
 from viz.common.numbers import format_accuracy, format_cost, format_interval
 
 INTRO = (
-    '<div class="tno-head"><h2>Evaluate your own data</h2><p>Accuracy of a checkpoint on labelled images of yours, for '
-    "every number of looks, beside looks at the centre and at random. It measures; nothing is learned, kept or "
-    "published.</p></div>"
+    '<div class="your-data-head"><h2>Evaluate your own data</h2><p>Accuracy of a checkpoint on labelled images of '
+    "yours, for every number of looks, beside looks at the centre and at random. It measures; nothing is learned, "
+    "kept or published.</p></div>"
 )
 
 ZIP_LAYOUT = (
-    '<details class="tno-why"><summary>How to pack the zip</summary><p>One folder per class, named as the checkpoint '
-    "names it; <code>Black-footed Albatross</code>, <code>001.Black_footed_Albatross</code> and "
+    '<details class="your-data-why"><summary>How to pack the zip</summary><p>One folder per class, named as the '
+    "checkpoint names it; <code>Black-footed Albatross</code>, <code>001.Black_footed_Albatross</code> and "
     "<code>black_footed_albatross</code> are the same. The folder right above an image is its class, whatever lies "
     "around it. Classes that the checkpoint does not know are left out, and so is everything that is no image; the "
     "result says what. At most 50 MB, 5,000 images, 50 million pixels each. The images are removed when the evaluation "
     "ends.</p></details>"
 )
 
-WAITING = '<p class="tno-note">Choose a zip and press Evaluate; the table comes here.</p>'
+WAITING = '<p class="your-data-note">Choose a zip and press Evaluate; the table comes here.</p>'
 
 _COLUMNS = {"": "Learned", "centre": "Centre", "random": "Random", "mean": "Same looks", "oracle": "Hindsight"}
 
@@ -41,8 +41,8 @@ def render_result(own: VisitorEvaluation, notices: Sequence[str], seconds: float
     )
     left_out = "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in notices)
     tables = "".join(_render_table(group) for group in _group_curves(read_visitor_curves(own)))
-    head = f'<h2>{html.escape(own.name)}</h2><p class="tno-note">{told}</p>'
-    return f'<div class="tno-result">{head}{left_out}{tables}</div>'
+    head = f'<h2>{html.escape(own.name)}</h2><p class="your-data-note">{told}</p>'
+    return f'<div class="your-data-result">{head}{left_out}{tables}</div>'
 
 
 def _group_curves(curves: Sequence[Curve]) -> list[dict[str, Curve]]:
@@ -66,7 +66,7 @@ def _render_table(group: dict[str, Curve]) -> str:
             f'{cells}<td data-label="Cost">{format_cost(point.flops)}</td></tr>'
         )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="tno-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'
+    return f'<div class="your-data-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'
 
 
 def _find_same_budget(curve: Curve, point: CurvePoint) -> CurvePoint | None:
@@ -89,13 +89,13 @@ def render_file_link(name: str, text: str) -> str:
         f"{format_file_name(name)}.evaluation.json",
         "application/json",
         "Download evaluation.json",
-        "tno-download",
+        "your-data-download",
     )
-    return f'{link}<span class="tno-note">as <code>training.evaluate</code> writes it</span>'
+    return f'{link}<span class="your-data-note">as <code>training.evaluate</code> writes it</span>'
 
 
 def render_chart_notice(name: str) -> str:
     return (
-        f'<p class="tno-note" role="status">The curve is in the tab <b>Accuracy vs locations</b> as '
+        f'<p class="your-data-note" role="status">The curve is in the tab <b>Accuracy vs locations</b> as '
         f"<b>Your data: {html.escape(name)}</b>, for you alone and while this page is open.</p>"
     )

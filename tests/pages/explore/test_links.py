@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import tnet_core as tn
-from pages.explore.links import MOST_CHARACTERS, Link, named, planned, read, slugs
+from pages.explore.links import MAX_VALUE_CHARACTERS, Link, make_slugs, name_checkpoint, parse_link, plan_cells
 from tests.support.models import TINY, TINY_3L, picture, tiny
 
 
 def test_a_whole_link_is_read() -> None:
-    link, wrong = read(
+    link, wrong = parse_link(
         [
             ("__theme", "dark"), ("checkpoint", "tnet-needles"), ("example", "needles-1"), ("looks", "3,1"),
             ("class", "4"), ("against", "second"), ("cells", "12,7,12.3"), ("step", "2"), ("unknown", "<b>"),
@@ -18,21 +18,22 @@ def test_a_whole_link_is_read() -> None:
     )  # fmt: skip
     assert link == Link("tnet-needles", "needles-1", (3, 1), 4, "second", ((12,), (7,), (12, 3)), 2)
     assert wrong == {}
-    assert read([]) == (Link(), {})
-    assert read([("against", "7"), ("looks", "0"), ("cells", "none")])[0] == Link(looks=(0,), versus=7, cells=())
+    assert parse_link([]) == (Link(), {})
+    assert parse_link([("against", "7"), ("looks", "0"), ("cells", "none")])[0] == Link(looks=(0,), versus=7, cells=())
 
 
 HOSTILE = [
     "", " ", "<script>alert(1)</script>", "-1", "+1", "1e3", "0x1", "NaN", "nan", "Infinity", "1.5.", "٣", "３", "²",
     "1 ", "1\n", "1,", ",1", "1,,2", "1;2", "null", "undefined", "true", "[1]", "../../etc/passwd", "%00", "\0",
-    "99999", "9" * 400, "1," * 400, "<" * MOST_CHARACTERS, "1" * (MOST_CHARACTERS + 1), "x" * 10_000_000, "1," * 10**6,
+    "99999", "9" * 400, "1," * 400, "<" * MAX_VALUE_CHARACTERS, "1" * (MAX_VALUE_CHARACTERS + 1),
+    "x" * 10_000_000, "1," * 10**6,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["looks", "class", "against", "cells", "step"])
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value[:20]))
 def test_what_is_no_number_is_refused(name: str, value: str) -> None:
-    link, wrong = read([(name, value)])
+    link, wrong = parse_link([(name, value)])
     assert link == Link()
     assert list(wrong) == [name]
     assert f"'{name}'" in wrong[name] and len(wrong[name]) < 120
@@ -45,36 +46,36 @@ def test_what_is_no_number_is_refused(name: str, value: str) -> None:
     ["", "<script>", "a b", "../up", "hf:owner/name", "/etc/passwd", "-x", "a\nb", "x" * 99 + "/", "x" * 10_000_000],
 )  # fmt: skip
 def test_what_is_no_name_is_refused(name: str, value: str) -> None:
-    link, wrong = read([(name, value)])
+    link, wrong = parse_link([(name, value)])
     assert link == Link()
     assert list(wrong) == [name]
 
 
 def test_a_parameter_that_is_given_twice_means_nothing() -> None:
-    link, wrong = read([("looks", "3"), ("class", "1"), ("looks", "3")])
+    link, wrong = parse_link([("looks", "3"), ("class", "1"), ("looks", "3")])
     assert link == Link(cls=1)
     assert wrong == {"looks": "it gives 'looks' more than once"}
 
 
 def test_a_flood_of_parameters_is_not_read() -> None:
     endless = ((f"x{number}", "1") for number in range(10**9))
-    link, wrong = read(endless)
+    link, wrong = parse_link(endless)
     assert link == Link()
     assert "parameters" in wrong[""]
 
 
 def test_examples_are_named_by_their_titles() -> None:
-    assert slugs(["Harbour at dusk", "Two dogs", "two  dogs!", "Café №1", "鳥", "—"]) == [
+    assert make_slugs(["Harbour at dusk", "Two dogs", "two  dogs!", "Café №1", "鳥", "—"]) == [
         "harbour-at-dusk", "two-dogs", "two-dogs-2", "cafe-no1", "picture", "picture-2",
     ]  # fmt: skip
-    for slug in slugs(["Harbour at dusk", "鳥", "Two dogs", "Two dogs"]):
-        assert read([("example", slug)]) == (Link(example=slug), {})
+    for slug in make_slugs(["Harbour at dusk", "鳥", "Two dogs", "Two dogs"]):
+        assert parse_link([("example", slug)]) == (Link(example=slug), {})
 
 
 def test_checkpoints_are_named_by_their_ids_and_folders_not_at_all() -> None:
-    assert named("tnet-lite0-cub") == "tnet-lite0-cub"
-    assert named("/home/me/model") is None
-    assert named("hf:owner/name") is None
+    assert name_checkpoint("tnet-lite0-cub") == "tnet-lite0-cub"
+    assert name_checkpoint("/home/me/model") is None
+    assert name_checkpoint("hf:owner/name") is None
 
 
 def test_cells_are_found_among_the_looks_or_added_to_them() -> None:
@@ -85,9 +86,9 @@ def test_cells_are_found_among_the_looks_or_added_to_them() -> None:
         cell for cell in range(9) if cell not in {look.index for look in trace.locations if look.parent is None}
     )
     count = len(trace.locations)
-    assert planned(trace, [], 80) == ((), ())
-    assert planned(trace, [(first,), (first, inner.index)], 80) == ((0, trace.locations.index(inner)), ())
-    plan, added = planned(trace, [(missing,), (first,), (missing, 8)], 80)
+    assert plan_cells(trace, [], 80) == ((), ())
+    assert plan_cells(trace, [(first,), (first, inner.index)], 80) == ((0, trace.locations.index(inner)), ())
+    plan, added = plan_cells(trace, [(missing,), (first,), (missing, 8)], 80)
     assert plan == (count, 0, count + 1)
     assert added == ((None, missing), (count, 8))
 
@@ -107,10 +108,10 @@ def test_cells_are_found_among_the_looks_or_added_to_them() -> None:
 def test_cells_that_are_not_there_are_refused(cells: list[tuple[int, ...]], sentence: str) -> None:
     trace = tn.traverse(tiny(TINY_3L), picture(seed=3), budget=(2, 2))
     with pytest.raises(tn.TNetError, match=sentence):
-        planned(trace, cells, 8)
+        plan_cells(trace, cells, 8)
 
 
 def test_a_model_with_two_levels_has_no_cells_inside_cells() -> None:
     trace = tn.traverse(tiny(TINY), picture(seed=3), budget=(9,))
     with pytest.raises(tn.TNetError, match="2 levels deep and the model has 1"):
-        planned(trace, [(1,), (1, 2)], 80)
+        plan_cells(trace, [(1,), (1, 2)], 80)

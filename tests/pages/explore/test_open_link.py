@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import tnet_core as tn
-from pages.explore.open_link import Arrival, address, arrive
+from pages.explore.open_link import OpenedLink, build_address, open_link
 from pages.explore.service import Explorer
-from pages.server.model_cache import Shelf
+from pages.server.model_cache import ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, BackboneCalls, tiny
 from tnet_core.checkpoints import Registry
@@ -33,37 +33,37 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
         entry_fields(folder / "deep", id="deep", title="Three levels", source={"folder": "deep"}),
         gone,
     )
-    return Explorer(Shelf(Registry.load(path, shipped=None), stand_in="lite0-cub", device="cpu"))
+    return Explorer(ModelCache(Registry.load(path, shipped=None), fallback="lite0-cub", device="cpu"))
 
 
-def follow(explorer: Explorer, query: str) -> Arrival:
+def follow(explorer: Explorer, query: str) -> OpenedLink:
     pairs = [tuple(pair.split("=", 1)) for pair in query.split("&") if pair]
-    return arrive(explorer, pairs, lambda _: None)  # type: ignore[arg-type]
+    return open_link(explorer, pairs, lambda _: None)  # type: ignore[arg-type]
 
 
 def test_without_a_link_the_landing_page_is_shown(explorer: Explorer) -> None:
     found = follow(explorer, "__theme=dark")
-    assert (found.spec, found.where, found.furniture, found.wrong) == (explorer.landing, 0, None, "")
+    assert (found.spec, found.where, found.panel, found.wrong) == (explorer.landing, 0, None, "")
     assert found.restore == NOTHING
-    assert (found.session, found.sent) == explorer.open(explorer.landing, 0)
+    assert (found.session, found.sent) == explorer.open_picture(explorer.landing, 0)
 
 
 def test_a_link_leads_to_its_checkpoint_example_budget_and_classes(explorer: Explorer) -> None:
-    names = [address(explorer, "deep", where)["example"] for where in range(len(explorer.pictures("deep")))]
+    names = [build_address(explorer, "deep", where)["example"] for where in range(len(explorer.list_pictures("deep")))]
     assert len(set(names)) == len(names) > 2
     found = follow(explorer, f"checkpoint=deep&example={names[2]}&looks=1,2&class=2&against=second&step=1")
     assert (found.spec, found.where, found.wrong) == ("deep", 2, "")
-    assert found.furniture is not None and found.furniture.chooser["value"] == "deep"
+    assert found.panel is not None and found.panel.chooser["value"] == "deep"
     assert found.restore == {"budget": (1, 2), "cls": 2, "versus": "second", "steer": None, "step": 1}
-    assert json.loads(found.sent)["title"] == explorer.pictures("deep")[2].title
+    assert json.loads(found.sent)["title"] == explorer.list_pictures("deep")[2].title
 
 
 def test_cells_of_a_link_are_looked_at_where_the_network_did_not(explorer: Explorer) -> None:
-    trace = explorer.open("deep", 0)[0].trace
+    trace = explorer.open_picture("deep", 0)[0].trace
     first = trace.locations[0].index
     taken = {look.index for look in trace.locations if look.parent == 0}
     cell = next(index for index in range(9) if index not in taken)
-    with BackboneCalls(explorer.shelf.open("deep")) as calls:
+    with BackboneCalls(explorer.models.open("deep")) as calls:
         known = follow(explorer, f"checkpoint=deep&cells={first},{first}.{min(taken)}")
     assert calls.batches == []  # all of it was known
     assert known.restore["steer"]["plan"][0] == 0 and known.restore["steer"]["weights"]["sets"]
@@ -98,8 +98,8 @@ def test_what_cannot_be_followed_is_said_and_runs_nothing(
     explorer: Explorer, query: str, spec: str, sentence: str
 ) -> None:
     spec = explorer.landing if spec == "landing" else spec
-    expected = explorer.open(spec, 0)
-    with BackboneCalls(explorer.shelf.open(spec)) as calls:
+    expected = explorer.open_picture(spec, 0)
+    with BackboneCalls(explorer.models.open(spec)) as calls:
         found = follow(explorer, query)
     assert calls.batches == []
     assert sentence in found.wrong
@@ -116,4 +116,4 @@ def test_what_is_right_in_a_link_is_followed_beside_what_is_wrong(explorer: Expl
 
 
 def test_pictures_that_were_brought_are_in_no_link(explorer: Explorer, tmp_path: Path) -> None:
-    assert address(explorer, "deep", str(tmp_path / "secret.png")) == {"checkpoint": "deep", "example": None}
+    assert build_address(explorer, "deep", str(tmp_path / "secret.png")) == {"checkpoint": "deep", "example": None}

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.explore.service import MOST_LOOKS, Explorer
-from pages.server.model_cache import UNTRAINED, Shelf
+from pages.explore.service import MAX_LOOKS_PER_PAGE, Explorer
+from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_stage_payload import weights
@@ -23,7 +23,7 @@ from viz.budgets import largest
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    return Explorer(Shelf(Registry(), stand_in="lite0-cub", device="cpu"))
+    return Explorer(ModelCache(Registry(), fallback="lite0-cub", device="cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +32,17 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, str]:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
     Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
-    shelf = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
-    shelf.add(str(folder / "model"), on_notice=lambda _: None)
-    return Explorer(shelf), str(folder / "mine.png")
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache.add(str(folder / "model"), on_notice=lambda _: None)
+    return Explorer(cache), str(folder / "mine.png")
 
 
 def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
     assert explorer.landing == UNTRAINED
-    with BackboneCalls(explorer.shelf.open(UNTRAINED)) as calls:
-        session, sent = explorer.open(UNTRAINED, 0)
+    with BackboneCalls(explorer.models.open(UNTRAINED)) as calls:
+        session, sent = explorer.open_picture(UNTRAINED, 0)
         assert sum(calls.batches) == 26  # the thumbnail and all looks
-        assert explorer.open(UNTRAINED, 0) == (session, sent)
+        assert explorer.open_picture(UNTRAINED, 0) == (session, sent)
         _, steered = explorer.steer(session, {"plan": [3, 1], "add": None})
     assert sum(calls.batches) == 26
     known = weights(json.loads(steered))
@@ -50,7 +50,7 @@ def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
 
 
 def test_a_session_holds_no_pixels(explorer: Explorer) -> None:
-    session, _ = explorer.open(UNTRAINED, 0)
+    session, _ = explorer.open_picture(UNTRAINED, 0)
     assert session.trace.seen is None
     assert session.trace.features.nbytes < 200_000
 
@@ -58,7 +58,7 @@ def test_a_session_holds_no_pixels(explorer: Explorer) -> None:
 def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) -> None:
     explorer, file = deep
     spec = explorer.landing
-    session, sent = explorer.open(spec, file)
+    session, sent = explorer.open_picture(spec, file)
     count = len(session.trace.locations)
     assert len(json.loads(sent)["looks"]) == count
     taken = {look.index for look in session.trace.locations if look.parent == 0}
@@ -67,7 +67,7 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
     told = json.loads(more)
     assert told["kind"] == "scene" and told["plan"] == [0, count]
     assert (told["looks"][-1]["parent"], told["looks"][-1]["index"]) == (0, cell)
-    by_hand = tn.Traversal(explorer.shelf.open(spec), file, budget=largest(TINY_3L))
+    by_hand = tn.Traversal(explorer.models.open(spec), file, budget=largest(TINY_3L))
     by_hand.run()
     by_hand.attend(3, cell, 0)
     np.testing.assert_allclose(after.trace.logits(), by_hand.trace().logits(), rtol=1e-5)
@@ -76,7 +76,7 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
     twice, _ = explorer.steer(after, {"plan": [], "add": {"parent": 0, "index": further}})
     assert [look.index for look in twice.trace.locations[count:]] == [cell, further]
     # a cell that is known already costs nothing
-    with BackboneCalls(explorer.shelf.open(spec)) as calls:
+    with BackboneCalls(explorer.models.open(spec)) as calls:
         same, answer = explorer.steer(twice, {"plan": [], "add": {"parent": 0, "index": cell}})
     assert calls.batches == [] and same is twice
     assert json.loads(answer)["plan"] == [count]
@@ -84,10 +84,10 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
 
 def test_looks_by_hand_have_an_end(deep: tuple[Explorer, str], monkeypatch: pytest.MonkeyPatch) -> None:
     explorer, file = deep
-    session, _ = explorer.open(explorer.landing, file)
+    session, _ = explorer.open_picture(explorer.landing, file)
     taken = {look.index for look in session.trace.locations if look.parent == 0}
     cells = [index for index in range(9) if index not in taken]
-    monkeypatch.setattr("pages.explore.service.MOST_LOOKS", len(session.trace.locations) + 1)
+    monkeypatch.setattr("pages.explore.service.MAX_LOOKS_PER_PAGE", len(session.trace.locations) + 1)
     full, _ = explorer.steer(session, {"plan": [], "add": {"parent": 0, "index": cells[0]}})
     with pytest.raises(tn.TNetError, match="looks at most"):
         explorer.steer(full, {"plan": [], "add": {"parent": 0, "index": cells[1]}})
@@ -113,7 +113,7 @@ def test_looks_by_hand_have_an_end(deep: tuple[Explorer, str], monkeypatch: pyte
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(explorer: Explorer, asked: Any) -> None:
-    session, _ = explorer.open(UNTRAINED, 0)
+    session, _ = explorer.open_picture(UNTRAINED, 0)
     with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
         explorer.steer(session, asked)
 
@@ -126,23 +126,23 @@ def test_a_page_left_alone_is_told_so(explorer: Explorer) -> None:
 @pytest.mark.parametrize("where", [-1, 4, 10**9, "/nowhere/at-all.png"])
 def test_a_picture_that_is_not_there_is_refused(explorer: Explorer, where: int | str) -> None:
     with pytest.raises(tn.TNetError, match=r"no such example|not here any more"):
-        explorer.open(UNTRAINED, where)
+        explorer.open_picture(UNTRAINED, where)
 
 
 def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path) -> None:
     fields = entry_fields(save_birds(tmp_path / "garden-birds"))
     (tmp_path / "garden-birds" / "model.safetensors").write_bytes(b"damaged")
     registry = Registry.load(write_registry(tmp_path / "mine.yaml", fields), shipped=None)
-    found = Explorer(Shelf(registry, stand_in="lite0-cub", device="cpu"))
+    found = Explorer(ModelCache(registry, fallback="lite0-cub", device="cpu"))
     assert found.landing == UNTRAINED
-    notice = found.furniture(UNTRAINED).notice["value"]
+    notice = found.build_panel(UNTRAINED).notice["value"]
     assert "Untrained weights" in notice
     assert "is not what the registry promises" in notice
 
 
 def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explorer, str]) -> None:
     explorer, file = deep
-    session, _ = explorer.open(explorer.landing, file)
+    session, _ = explorer.open_picture(explorer.landing, file)
     count = len(session.trace.locations)
     cells = [index for index in range(9) if index not in {k.index for k in session.trace.locations if k.parent == 0}]
     lost, _ = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cells[0]}, "scene": session.scene})
@@ -157,14 +157,14 @@ def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explor
         assert [look["index"] for look in told["looks"]][count] == cells[0]
         assert explorer.steer(after, {"plan": plan, "scene": after.scene})[0] is after  # and both agree again
     known = lost
-    for _ in range(3 * MOST_LOOKS):  # a page that never hears anything
-        known = replace(known, earlier=(*known.earlier, known.scene)[-MOST_LOOKS:], scene=known.scene + 1)
-    assert len(explorer.steer(known, {"plan": [0], "scene": known.earlier[-1]})[0].earlier) == MOST_LOOKS
+    for _ in range(3 * MAX_LOOKS_PER_PAGE):  # a page that never hears anything
+        known = replace(known, earlier=(*known.earlier, known.scene)[-MAX_LOOKS_PER_PAGE:], scene=known.scene + 1)
+    assert len(explorer.steer(known, {"plan": [0], "scene": known.earlier[-1]})[0].earlier) == MAX_LOOKS_PER_PAGE
 
 
 def test_a_question_about_another_picture_is_refused(explorer: Explorer) -> None:
-    one, _ = explorer.open(UNTRAINED, 0)
-    two, sent = explorer.open(UNTRAINED, 1)
+    one, _ = explorer.open_picture(UNTRAINED, 0)
+    two, sent = explorer.open_picture(UNTRAINED, 1)
     assert json.loads(sent)["scene"] == two.scene != one.scene
     explorer.steer(two, {"plan": [1], "scene": two.scene})
     with pytest.raises(tn.TNetError, match="Another picture was chosen"):

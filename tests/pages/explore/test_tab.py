@@ -16,9 +16,10 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.explore.tab import explore, parameters
-from pages.server.model_cache import Shelf
-from pages.server.sessions import Turns
+from pages.explore.tab import build_explore_tab
+from pages.server.model_cache import ModelCache
+from pages.server.rpc import read_query
+from pages.server.sessions import RequestOrder
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
@@ -33,9 +34,9 @@ class Page:
 
     def __init__(self, explorer: Explorer) -> None:
         with gr.Blocks() as demo:
-            explore(explorer, demo)
+            build_explore_tab(explorer, demo)
         self._handlers: dict[str, Callable[..., list[Any]]] = {str(fn.name): fn.fn for fn in demo.fns.values() if fn.fn}
-        self.explorer, self.turns, self.opened, self.session = explorer, Turns(), explorer.landing, None
+        self.explorer, self.order, self.opened, self.session = explorer, RequestOrder(), explorer.landing, None
         self._pool = ThreadPoolExecutor(4)
 
     def begin(self, name: str, *given: Any, data: Any = None, query: Any = ()) -> Future[list[Any]]:
@@ -48,7 +49,7 @@ class Page:
             "on_more": lambda: (self.opened,),
             "on_steer": lambda: (self.session, SimpleNamespace(_data=data)),
         }[name]()
-        return self._pool.submit(self._handlers[name], self.turns, *made)
+        return self._pool.submit(self._handlers[name], self.order, *made)
 
     def do(self, name: str, *given: Any, **more: Any) -> list[Any]:
         """A handler until its end; what it answers is kept."""
@@ -85,7 +86,7 @@ def page(tmp_path: Path) -> Page:
         entry_fields(tmp_path / "deep", id="deep", title="Three levels", source={"folder": "deep"}),
         entry_fields(birds, id="birds", title="Birds", source={"folder": "birds"}),
     )
-    made = Page(Explorer(Shelf(Registry.load(registry, shipped=None), stand_in="lite0-cub", device="cpu")))
+    made = Page(Explorer(ModelCache(Registry.load(registry, shipped=None), fallback="lite0-cub", device="cpu")))
     made.do("on_load")
     return made
 
@@ -93,7 +94,7 @@ def page(tmp_path: Path) -> Page:
 @pytest.fixture
 def slow(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Slow, str]:
     """An upload whose reading takes its time."""
-    file, wait, opened = str(tmp_path / "slow.png"), Slow(), page.explorer.picture
+    file, wait, opened = str(tmp_path / "slow.png"), Slow(), page.explorer.load_picture
     Image.fromarray(picture(90, 120, seed=5)).save(file)
 
     def reading(spec: str, where: Any) -> Any:
@@ -101,7 +102,7 @@ def slow(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[S
             wait()
         return opened(spec, where)
 
-    monkeypatch.setattr(page.explorer, "picture", reading)
+    monkeypatch.setattr(page.explorer, "load_picture", reading)
     return wait, file
 
 
@@ -132,7 +133,7 @@ def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow,
     late = page.begin("on_upload", file)
     assert wait.begun.wait(60)
     quick = page.do("on_example", data={"example": 2})
-    assert json.loads(quick[1])["title"] == page.explorer.pictures("deep")[2].title
+    assert json.loads(quick[1])["title"] == page.explorer.list_pictures("deep")[2].title
     wait.go.set()
     assert late.result(60) == [SKIPPED] * 4
 
@@ -141,7 +142,7 @@ def test_more_examples_that_come_after_the_checkpoint_was_changed_are_not_shown(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait = Slow()
-    monkeypatch.setattr(page.explorer, "fetch_more", lambda _: wait())
+    monkeypatch.setattr(page.explorer, "fetch_more_pictures", lambda _: wait())
     late = page.begin("on_more")
     assert wait.begun.wait(60)
     page.do("on_checkpoint", "birds")
@@ -155,8 +156,8 @@ def test_more_examples_that_come_after_the_checkpoint_was_changed_are_not_shown(
 def test_a_look_that_was_added_to_the_picture_before_does_not_bring_it_back(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wait, taken = Slow(), page.explorer.looks
-    monkeypatch.setattr(page.explorer, "looks", lambda *a, **k: (k.get("added") and wait(), taken(*a, **k))[1])
+    wait, taken = Slow(), page.explorer.traverse
+    monkeypatch.setattr(page.explorer, "traverse", lambda *a, **k: (k.get("added") and wait(), taken(*a, **k))[1])
     session = page.session
     assert session is not None
     cells = {look.index for look in session.trace.locations if look.parent == 0}
@@ -174,9 +175,9 @@ def test_a_look_that_was_added_to_the_picture_before_does_not_bring_it_back(
 def test_a_link_is_followed_by_the_whole_page(page: Page) -> None:
     new = Page(page.explorer)
     answer = new.do("on_load", query={"checkpoint": "birds", "looks": "2"})
-    spec, chooser, card, *_, session, view, shelf, problem = answer
+    spec, chooser, card, *_, session, view, cache, problem = answer
     assert (spec, chooser["value"], problem) == ("birds", "birds", "")
-    assert "top-1" in card["value"] and shelf.count('aria-pressed="true"') == 1
+    assert "top-1" in card["value"] and cache.count('aria-pressed="true"') == 1
     assert session.spec == "birds" and json.loads(view)["restore"]["budget"] == [2]
     wrong = Page(page.explorer).do("on_load", query={"checkpoint": "<img src=x onerror=alert(1)>"})
     assert wrong[0] == SKIPPED and "<img src=x" not in wrong[-1]
@@ -188,6 +189,6 @@ def test_parameters_are_read_from_whatever_gradio_gives() -> None:
     from starlette.datastructures import QueryParams
 
     twice = SimpleNamespace(query_params=QueryParams("looks=1&looks=2"))
-    assert parameters(twice) == [("looks", "1"), ("looks", "2")]  # type: ignore[arg-type]
-    assert parameters(SimpleNamespace(query_params={"looks": "1"})) == [("looks", "1")]  # type: ignore[arg-type]
-    assert parameters(None) == []
+    assert read_query(twice) == [("looks", "1"), ("looks", "2")]  # type: ignore[arg-type]
+    assert read_query(SimpleNamespace(query_params={"looks": "1"})) == [("looks", "1")]  # type: ignore[arg-type]
+    assert read_query(None) == []

@@ -1,14 +1,40 @@
-"""Traversals compute in one thread, whoever asks."""
+"""Traversals compute in one thread, whoever asks; memory they free does not stay with the server."""
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import tnet_core as tn
-from pages.server.compute import on_accelerator
+from pages.explore import service as explorers
+from pages.explore.service import Explorer
+from pages.server.compute import run_on_accelerator
+from pages.server.model_cache import ModelCache
+from tests.support.large_files import as_large, scene, tiff
+from tests.support.models import tiny
+from tnet_core.checkpoints import Registry
+
+__all__ = ["as_large"]
+
+# Blocks small enough to come from a pool; the last one keeps the pool from shrinking by itself.
+FREED = """
+import os
+from pages.server.compute import release_freed_memory
+from tools.server_memory import shares
+blocks = [bytearray(60_000) for _ in range(2000)]
+last = bytearray(60_000)
+full = shares(os.getpid()).own
+del blocks
+kept = shares(os.getpid()).own
+release_freed_memory()
+print(full - kept, kept - shares(os.getpid()).own)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +43,7 @@ def nothing_lent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_calls_run_in_the_same_thread_and_none_of_the_callers() -> None:
-    where = on_accelerator(threading.get_ident)
+    where = run_on_accelerator(threading.get_ident)
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: where(), range(16)))
     assert len(found) == 1
@@ -30,8 +56,32 @@ def test_arguments_answers_and_sentences_pass_through() -> None:
             raise tn.TNetError("Nothing is divided by nothing.")
         return a / by
 
-    function = on_accelerator(divided)
+    function = run_on_accelerator(divided)
     assert function(6, by=3) == 2
     with pytest.raises(tn.TNetError, match="Nothing is divided"):
         function(1, by=0)
     assert function(1, by=2) == 0.5  # and goes on
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library keeps no such pools")
+def test_freed_memory_is_given_back() -> None:
+    root = Path(__file__).parents[3]
+    run = subprocess.run([sys.executable, "-c", FREED], cwd=root, capture_output=True, text=True, check=True)
+    by_itself, asked = map(int, run.stdout.split())
+    assert by_itself < 20e6 and asked > 100e6
+
+
+def test_it_is_asked_for_after_large_pictures_alone(
+    tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tn.save(tiny(), tmp_path / "model")
+    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    spec = cache.add(str(tmp_path / "model"), on_notice=lambda _: None).spec
+    explorer, given = Explorer(cache), list[bool]()
+    monkeypatch.setattr(explorers, "release_freed_memory", lambda: given.append(True))
+    monkeypatch.setattr(explorers, "LARGE_PIXELS", 300 * 300)
+    explorer.open_picture(spec, str(tiff(tmp_path / "small.tif", scene(300, 300))))
+    assert given == []
+    explorer.open_picture(spec, str(tiff(tmp_path / "large.tif", scene(300, 301))))
+    assert given == [True]

@@ -1,4 +1,4 @@
-"""The shelf of checkpoints: what is offered, what opens first, and what is said about the rest."""
+"""The cache of checkpoints: what is offered, what opens first, and what is said about the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tnet_core as tn
-from pages.server.model_cache import UNTRAINED, Shelf
+from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import CONFIG, NAMES, contents, entry_fields, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
@@ -21,18 +21,18 @@ pytest_plugins = ["tests.support.checkpoint_fixtures"]
 SMALL = "lite0-cub"
 
 
-def shelf(*entries: dict[str, object], beside: Path) -> Shelf:
+def cache(*entries: dict[str, object], beside: Path) -> ModelCache:
     path = write_registry(beside.parent / "mine.yaml", *entries)
-    return Shelf(Registry.load(path, shipped=None), stand_in=SMALL, device="cpu")
+    return ModelCache(Registry.load(path, shipped=None), fallback=SMALL, device="cpu")
 
 
-def specs(found: Shelf) -> list[str]:
+def specs(found: ModelCache) -> list[str]:
     return [choice.spec for choice in found.choices]
 
 
 def test_the_first_checkpoint_of_the_registry_is_opened_once(checkpoint: Path) -> None:
-    found = shelf(entry_fields(checkpoint), entry_fields(checkpoint, id="more", title="More"), beside=checkpoint)
-    assert found.first() == "birds"
+    found = cache(entry_fields(checkpoint), entry_fields(checkpoint, id="more", title="More"), beside=checkpoint)
+    assert found.open_first() == "birds"
     model = found.open("birds")
     assert model.class_names == NAMES
     assert card_of(model).title == "Birds of the garden"
@@ -41,12 +41,12 @@ def test_the_first_checkpoint_of_the_registry_is_opened_once(checkpoint: Path) -
         ("birds", "Birds of the garden"),
         ("more", "More"),
     ]
-    assert found.complaints == []
+    assert found.problems == []
 
 
 def test_an_empty_registry_gives_an_untrained_model() -> None:
-    found = Shelf(Registry(), stand_in=SMALL, device="cpu")
-    assert found.first() == UNTRAINED
+    found = ModelCache(Registry(), fallback=SMALL, device="cpu")
+    assert found.open_first() == UNTRAINED
     assert found.open(UNTRAINED).config == tn.preset(SMALL)
     assert specs(found) == [UNTRAINED]
 
@@ -56,19 +56,19 @@ def test_a_checkpoint_that_does_not_open_is_passed_over_and_complained_about(che
     fields = entry_fields(broken, id="broken", source={"folder": "broken"})
     (broken / "model.safetensors").write_bytes(b"damaged")
     missing = entry_fields(checkpoint, id="missing", source={"folder": "missing"})
-    found = shelf(fields, missing, entry_fields(checkpoint), beside=checkpoint)
-    assert found.first() == "birds"
+    found = cache(fields, missing, entry_fields(checkpoint), beside=checkpoint)
+    assert found.open_first() == "birds"
     assert specs(found) == ["birds"]
-    assert len(found.complaints) == 2
-    assert "'broken' is not what the registry promises" in found.complaints[0]
-    assert "'missing' is not what the registry promises" in found.complaints[1]
+    assert len(found.problems) == 2
+    assert "'broken' is not what the registry promises" in found.problems[0]
+    assert "'missing' is not what the registry promises" in found.problems[1]
 
 
 def test_a_baseline_is_not_offered(checkpoint: Path) -> None:
     plain = checkpoint.parent / "plain"
     save(tn.build(replace(PLAIN, num_classes=3)), plain, class_names=NAMES)
     fields = entry_fields(plain, id="plain", source={"folder": "plain"})
-    found = shelf(fields, entry_fields(checkpoint), beside=checkpoint)
+    found = cache(fields, entry_fields(checkpoint), beside=checkpoint)
     assert specs(found) == ["birds"]
     with pytest.raises(tn.TNetError, match="'plain' is not offered here"):
         found.open("plain")
@@ -77,7 +77,7 @@ def test_a_baseline_is_not_offered(checkpoint: Path) -> None:
 
 
 def test_nothing_that_is_not_offered_is_opened(checkpoint: Path) -> None:
-    found = shelf(entry_fields(checkpoint), beside=checkpoint)
+    found = cache(entry_fields(checkpoint), beside=checkpoint)
     for spec in (str(checkpoint), "hf:someone/birds", "brids", UNTRAINED):
         with pytest.raises(tn.TNetError, match="is not offered here; known are: birds"):
             found.open(spec)
@@ -86,10 +86,10 @@ def test_nothing_that_is_not_offered_is_opened(checkpoint: Path) -> None:
 def test_a_named_checkpoint_comes_first(checkpoint: Path) -> None:
     other = checkpoint.parent / "other"
     save(tn.build(CONFIG, seed=3), other, class_names=NAMES)
-    found = shelf(entry_fields(checkpoint), entry_fields(checkpoint, id="more"), beside=checkpoint)
+    found = cache(entry_fields(checkpoint), entry_fields(checkpoint, id="more"), beside=checkpoint)
     found.add(str(other))
     assert specs(found) == [str(other), "birds", "more"]
-    assert found.first() == str(other)
+    assert found.open_first() == str(other)
     found.add("more")
     assert specs(found) == ["more", str(other), "birds"]
     with pytest.raises(tn.TNetError, match="neither a registry id nor a folder"):
@@ -99,8 +99,8 @@ def test_a_named_checkpoint_comes_first(checkpoint: Path) -> None:
 def test_a_start_does_not_wait_for_the_hub(hub: LocalHub, checkpoint: Path) -> None:
     commit = hub.commit("someone/birds", contents(checkpoint))
     remote = entry_fields(checkpoint, id="remote", source={"repo": "someone/birds", "commit": commit})
-    found = shelf(remote, beside=checkpoint)
-    assert found.first() == UNTRAINED
+    found = cache(remote, beside=checkpoint)
+    assert found.open_first() == UNTRAINED
     assert hub.requests == []
     assert specs(found) == [UNTRAINED, "remote"]
     assert found.open("remote").class_names == NAMES
@@ -111,7 +111,7 @@ def test_an_unreachable_hub_is_one_sentence_and_the_choice_stays(
 ) -> None:
     commit = hub.commit("someone/birds", contents(checkpoint))
     remote = entry_fields(checkpoint, id="remote", source={"repo": "someone/birds", "commit": commit})
-    found = shelf(entry_fields(checkpoint), remote, beside=checkpoint)
+    found = cache(entry_fields(checkpoint), remote, beside=checkpoint)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(tn.TNetError, match="cannot be reached"):
         found.open("remote")
@@ -121,14 +121,14 @@ def test_an_unreachable_hub_is_one_sentence_and_the_choice_stays(
 
 def test_a_registry_that_cannot_be_read_leaves_an_empty_shelf_and_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text("checkpoints: x")
-    found = Shelf.stocked(tmp_path / "r.yaml", stand_in=SMALL, device="cpu")
-    assert found.first() == UNTRAINED
-    assert "must be a list" in found.complaints[0]
+    found = ModelCache.from_file(tmp_path / "r.yaml", fallback=SMALL, device="cpu")
+    assert found.open_first() == UNTRAINED
+    assert "must be a list" in found.problems[0]
 
 
 def test_only_a_few_models_stay_in_memory(checkpoint: Path) -> None:
     names = [f"birds-{n}" for n in range(6)]
-    found = shelf(*(entry_fields(checkpoint, id=name) for name in names), beside=checkpoint)
+    found = cache(*(entry_fields(checkpoint, id=name) for name in names), beside=checkpoint)
     first = found.open(names[0])
     for name in names[1:]:
         found.open(name)
@@ -143,11 +143,11 @@ def test_examples_of_a_data_set_belong_to_their_checkpoint(checkpoint: Path) -> 
         "licence": "CC0-1.0",
         "files": {"wren.jpg": {"sha256": "a" * 64, "size": 5}},
     }
-    found = shelf(entry_fields(checkpoint, examples=examples), entry_fields(checkpoint, id="bare"), beside=checkpoint)
-    has = found.choice("birds").examples
+    found = cache(entry_fields(checkpoint, examples=examples), entry_fields(checkpoint, id="bare"), beside=checkpoint)
+    has = found.find_choice("birds").examples
     assert has is not None
     assert has.dataset == "someone/pictures"
-    assert found.choice("bare").examples is None
+    assert found.find_choice("bare").examples is None
 
 
 def test_cards_of_what_was_measured_are_known_without_a_download(checkpoint: Path) -> None:
@@ -159,15 +159,15 @@ def test_cards_of_what_was_measured_are_known_without_a_download(checkpoint: Pat
     unmeasured = Path(shutil.copytree(checkpoint, checkpoint.parent / "unmeasured"))
     (unmeasured / "evaluation.json").unlink()
     far = entry_fields(checkpoint, id="far", source={"repo": "someone/nothing", "commit": "0" * 40})
-    found = shelf(
+    found = cache(
         entry_fields(checkpoint),
         entry_fields(plain, id="plain", source={"folder": "plain"}),
         entry_fields(unmeasured, id="unmeasured", source={"folder": "unmeasured"}),
         far,
         beside=checkpoint,
     )
-    cards = found.cards()
+    cards = found.list_cards()
     assert [card.title for card in cards] == ["Birds of the garden", "Birds of the garden"]
     assert all(card.evaluation is not None for card in cards)
-    assert all(a is b for a, b in zip(found.cards(), cards, strict=True))
+    assert all(a is b for a, b in zip(found.list_cards(), cards, strict=True))
     assert specs(found) == ["birds", "unmeasured", "far"]  # offered are those that look

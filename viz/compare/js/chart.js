@@ -12,7 +12,7 @@ function shareChart(lines, last, at, width, label) {
   const drawn = lines.map(({ name, values, from, kind }) => {
     const points = values.map((value, i) => `${x(i + from).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
     const here = values[Math.min(at, values.length - 1 + from) - from];
-    const dot = here === undefined || kind === "tnd-chance" ? "" : `<circle class="${kind}" cx="${x(Math.min(at, values.length - 1 + from))}" cy="${y(here)}" r="4"/>`;
+    const dot = here === undefined || kind === "compare-chance" ? "" : `<circle class="${kind}" cx="${x(Math.min(at, values.length - 1 + from))}" cy="${y(here)}" r="4"/>`;
     return `<polyline class="${kind}" data-line="${name}" data-values="${values.join(" ")}" points="${points}"/>${dot}`;
   }).join("");
   return `<svg viewBox="0 0 ${wide} ${height}" width="${wide}" height="${height}" role="img" aria-label="${escaped(label)}">` +

@@ -51,22 +51,22 @@ function optionsOf(mode, offer) {
 
 function drawChoices(root, choices, offer) {
   const { mode } = choices;
-  for (const radio of root.querySelectorAll("[name=tnd-mode]")) {
+  for (const radio of root.querySelectorAll("[name=compare-mode]")) {
     radio.checked = radio.value === mode;
     radio.disabled = radio.value === "checkpoints" && !offer.other;
     radio.parentElement.title = radio.disabled ? "There is only one checkpoint here." : "";
   }
   for (const side of SIDES) {
-    const place = root.querySelector(`.tnd-side[data-side="${side}"]`), select = place.querySelector("select");
+    const place = root.querySelector(`.compare-side[data-side="${side}"]`), select = place.querySelector("select");
     select.innerHTML = optionsOf(mode, offer).map(({ value, text, disabled }) => `<option value="${escaped(value)}"${disabled ? " disabled" : ""}>${escaped(text)}</option>`).join("");
     const chosen = choices[mode][side];
     select.value = mode === "policies" ? chosen.policy : String(chosen);
-    place.querySelector(".tnd-seed").hidden = mode !== "policies" || chosen.policy !== "random";
-    place.querySelector(".tnd-clear").hidden = mode !== "policies" || chosen.policy !== "own" || !chosen.cells.length;
+    place.querySelector(".compare-seed").hidden = mode !== "policies" || chosen.policy !== "random";
+    place.querySelector(".compare-clear").hidden = mode !== "policies" || chosen.policy !== "own" || !chosen.cells.length;
   }
-  root.querySelector(".tnd-upload").hidden = mode !== "pictures";
+  root.querySelector(".compare-upload").hidden = mode !== "pictures";
   const mine = mode === "policies" && SIDES.filter(side => choices.policies[side].policy === "own").map(side => side.toUpperCase());
-  const hint = root.querySelector(".tnd-hint");
+  const hint = root.querySelector(".compare-hint");
   hint.hidden = !mine || !mine.length;
   if (!hint.hidden) hint.textContent = `Click cells of picture ${mine.join(" or ")} to look there, in the order you want; click again to remove a look.`;
 }

@@ -1,7 +1,7 @@
 // One side: the picture with its looks, the decision, and the class compared over the number of looks.
 
 function buildColumn(root, side, pair, mine) {
-  const scene = pair[side], column = root.querySelector(`.tnd-column[data-side="${side}"]`);
+  const scene = pair[side], column = root.querySelector(`.compare-column[data-side="${side}"]`);
   const word = mine ? "button" : "div";
   column.innerHTML =
     `<h2><b>${side.toUpperCase()}</b> ${escaped(scene.called)}</h2>` +
@@ -26,7 +26,7 @@ function buildColumn(root, side, pair, mine) {
   });
   const tint = column.querySelector(".tn-tint");
   tint.replaceChildren(...cells);
-  tint.classList.toggle("tnd-mine", Boolean(mine));
+  tint.classList.toggle("compare-mine", Boolean(mine));
   if (mine) Object.entries({ role: "group", "aria-label": "Your own cells; arrow keys move between them" }).forEach(([name, value]) => tint.setAttribute(name, value));
   for (const box of column.querySelectorAll(".tn-box")) box.dataset.path = pathKey(scene.looks[Number(box.dataset.look)]);
 }
@@ -34,7 +34,7 @@ function buildColumn(root, side, pair, mine) {
 // Arrow keys among the cells of a picture; whether the key was meant for them.
 function moveBetweenCells(event, n) {
   const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-  const cell = event.target.closest?.(".tnd-mine [data-cell]");
+  const cell = event.target.closest?.(".compare-mine [data-cell]");
   if (!step || !cell || event.altKey || event.ctrlKey || event.metaKey) return false;
   const at = Number(cell.dataset.cell), row = Math.floor(at / n) + step[0], column = at % n + step[1];
   const next = row < 0 || row >= n || column < 0 || column >= n ? null : cell.parentElement.querySelector(`[data-cell="${row * n + column}"]`);
@@ -47,7 +47,7 @@ function moveBetweenCells(event, n) {
 }
 
 function drawColumn(root, side, view) {
-  const { scene, looks, shown } = view[side], column = root.querySelector(`.tnd-column[data-side="${side}"]`);
+  const { scene, looks, shown } = view[side], column = root.querySelector(`.compare-column[data-side="${side}"]`);
   column.querySelector(".tn-tint").classList.toggle("tn-off", !view.state.tint);
   for (const box of column.querySelectorAll(".tn-box")) {
     box.hidden = !shown.has(Number(box.dataset.look));
@@ -58,7 +58,7 @@ function drawColumn(root, side, view) {
 
 function drawSideDecision(root, side, view) {
   const { scene, looks, share, order, logits } = view[side], cls = view.cls[side], other = side === "a" ? "b" : "a";
-  const panel = root.querySelector(`.tnd-decision[data-side="${side}"]`);
+  const panel = root.querySelector(`.compare-decision[data-side="${side}"]`);
   const rows = scene.label === null || order.includes(scene.label) ? order : [...order.slice(0, 4), scene.label];
   const from = looks.length ? `From the thumbnail and ${counted(looks.length, "look", "looks")}` : "From the thumbnail alone";
   const bars = rows.map(c =>
@@ -66,9 +66,9 @@ function drawSideDecision(root, side, view) {
     `<b>${percent(share[c])}</b><div class="tn-bar"><div style="width:${(100 * share[c]).toFixed(3)}%"></div></div></li>`).join("");
   const last = view.pair.most[0], at = view.budget[0];
   const lines = [{ name: side, values: courseOf(scene, view.budget, cls), from: 0, kind: "tn-lead" }];
-  if (view.comparable) lines.unshift({ name: other, values: courseOf(view.pair[other], view.budget, view.cls[other]), from: 0, kind: "tnd-other" });
+  if (view.comparable) lines.unshift({ name: other, values: courseOf(view.pair[other], view.budget, view.cls[other]), from: 0, kind: "compare-other" });
   const chart = shareChart(lines, last, at, view.state.width, `Probability of ${scene.classes[cls]} after each look, for ${side.toUpperCase()}`);
-  const key = view.comparable ? `<li>${swatch("tnd-other")}${other.toUpperCase()}</li>` : "";
+  const key = view.comparable ? `<li>${swatch("compare-other")}${other.toUpperCase()}</li>` : "";
   panel.innerHTML =
     `<div class="tn-head"><h2>Decision of ${side.toUpperCase()}</h2><p>${from}. Probabilities are the network's own and may be too sure of themselves.</p></div>` +
     `<ol class="tn-classes">${bars}</ol><h3>${escaped(scene.classes[cls])} over looks <b data-probability="${share[cls]}">${percent(share[cls])}</b></h3>` +

@@ -3,7 +3,7 @@
 const PATIENCE_MS = 180000;
 
 function mount(element, host) {
-  const root = element.querySelector(".tnd"), choices = openChoices();
+  const root = element.querySelector(".compare"), choices = openChoices();
   let offer = null, state = null, number = 0, waiting = null, asked = "";
 
   function ask() {
@@ -19,7 +19,7 @@ function mount(element, host) {
 
   function wait(busy, text = "") {
     clearTimeout(waiting);
-    const line = root.querySelector(".tnd-busy");
+    const line = root.querySelector(".compare-busy");
     line.hidden = !text;
     line.querySelector("span").textContent = text;
     root.toggleAttribute("aria-busy", busy);
@@ -62,27 +62,27 @@ function mount(element, host) {
     const chosen = SIDES.filter(side => pair.mode === "policies" && ["own", "hand"].includes(choices.policies[side].policy)).map(side => pair[side].most[0]);
     if (Math.max(0, ...chosen)) budget[0] = Math.max(...chosen);
     state = { pair, budget, cls: "a", tint: before?.tint ?? true, width: before?.width ?? 500, wide: before?.wide ?? 500 };
-    const held = document.activeElement?.closest?.(".tnd-mine [data-cell]");
-    const focus = held && root.contains(held) ? [held.closest(".tnd-column").dataset.side, held.dataset.cell] : null;
+    const held = document.activeElement?.closest?.(".compare-mine [data-cell]");
+    const focus = held && root.contains(held) ? [held.closest(".compare-column").dataset.side, held.dataset.cell] : null;
     root.dataset.shown = pair.mode;
-    root.querySelector(".tnd-constant").textContent = pair.constant;
+    root.querySelector(".compare-constant").textContent = pair.constant;
     for (const side of SIDES) buildColumn(root, side, pair, ownCells(choices, side));
     buildSliders();
     root.querySelector("[data-choose=class]").innerHTML = FIRST_CLASSES;
     measure();
     draw();
-    if (focus) root.querySelector(`.tnd-column[data-side="${focus[0]}"] [data-cell="${focus[1]}"]`)?.focus();
+    if (focus) root.querySelector(`.compare-column[data-side="${focus[0]}"] [data-cell="${focus[1]}"]`)?.focus();
   }
 
   function buildSliders() {
     const names = state.pair.most.length > 1 ? ["Looks at the picture", "Looks inside each of them", "And inside each of those"] : ["Looks that count"];
-    root.querySelector(".tnd-sliders").innerHTML = state.pair.most.map((most, level) =>
+    root.querySelector(".compare-sliders").innerHTML = state.pair.most.map((most, level) =>
       `<label><span>${names[Math.min(level, 2)]}</span><input type="range" min="0" max="${most}" step="1" data-level="${level}"${most ? "" : " disabled"}><output></output></label>`).join("") +
       `<label class="tn-spot"><input type="checkbox"${state.tint ? " checked" : ""}> tint cells</label>`;
   }
 
   function drawSliders() {
-    for (const input of root.querySelectorAll(".tnd-sliders [data-level]")) {
+    for (const input of root.querySelectorAll(".compare-sliders [data-level]")) {
       const level = Number(input.dataset.level), most = state.pair.most[level];
       input.value = state.budget[level];
       input.style.setProperty("--at", most ? `${100 * state.budget[level] / most}%` : "0%");
@@ -101,8 +101,8 @@ function mount(element, host) {
 
   // Widths of the drawings, in pixels: asking for them while drawing would lay out the page.
   function measure() {
-    state.width = root.querySelector(".tnd-decision").clientWidth || state.width;
-    state.wide = root.querySelector(".tnd-alike").clientWidth || state.wide;
+    state.width = root.querySelector(".compare-decision").clientWidth || state.width;
+    state.wide = root.querySelector(".compare-alike").clientWidth || state.wide;
   }
 
   function toggleCell(side, index) {
@@ -113,23 +113,23 @@ function mount(element, host) {
 
   root.addEventListener("submit", event => event.preventDefault());
   root.addEventListener("change", event => {
-    const { target } = event, side = target.closest(".tnd-side")?.dataset.side;
-    if (target.name === "tnd-mode") { choices.mode = target.value; ask(); }
+    const { target } = event, side = target.closest(".compare-side")?.dataset.side;
+    if (target.name === "compare-mode") { choices.mode = target.value; ask(); }
     else if (side && target.matches("select")) { choose(choices, side, target.value); ask(); }
-    else if (side && target.matches(".tnd-seed input")) { choices.policies[side].seed = target.value === "" ? null : Number(target.value); ask(); }
+    else if (side && target.matches(".compare-seed input")) { choices.policies[side].seed = target.value === "" ? null : Number(target.value); ask(); }
     else if (target.matches(".tn-spot input") && state) { state.tint = target.checked; draw(); }
     else if (target.matches("[data-choose=class]") && state) { state.cls = /^\d+$/.test(target.value) ? Number(target.value) : target.value; draw(); }
   });
   root.addEventListener("input", event => {
-    if (!event.target.matches(".tnd-sliders [data-level]") || !state) return;
+    if (!event.target.matches(".compare-sliders [data-level]") || !state) return;
     state.budget[Number(event.target.dataset.level)] = Number(event.target.value);
     draw();
   });
   root.addEventListener("click", event => {
-    const cell = event.target.closest(".tnd-mine [data-cell]"), clear = event.target.closest(".tnd-clear");
-    if (cell) toggleCell(cell.closest(".tnd-column").dataset.side, Number(cell.dataset.cell));
-    else if (clear) { choices.policies[clear.closest(".tnd-side").dataset.side].cells = []; ask(); }
-    else if (event.target.closest(".tnd-upload")) document.querySelector("#compare-bring input[type=file]")?.click();
+    const cell = event.target.closest(".compare-mine [data-cell]"), clear = event.target.closest(".compare-clear");
+    if (cell) toggleCell(cell.closest(".compare-column").dataset.side, Number(cell.dataset.cell));
+    else if (clear) { choices.policies[clear.closest(".compare-side").dataset.side].cells = []; ask(); }
+    else if (event.target.closest(".compare-upload")) document.querySelector("#compare-bring input[type=file]")?.click();
   });
   root.addEventListener("keydown", event => {
     if (state && moveBetweenCells(event, state.pair.a.grid)) event.preventDefault();

@@ -14,10 +14,10 @@ function fillClasses(select, view) {
 const FIRST_CLASSES = '<option value="a">the class A predicts</option><option value="b">the class B predicts</option>';
 
 function drawDifference(root, view) {
-  const panel = root.querySelector(".tnd-difference"), says = view.pair.sentences, none = panel.querySelector(".tnd-none");
+  const panel = root.querySelector(".compare-difference"), says = view.pair.sentences, none = panel.querySelector(".compare-none");
   none.hidden = view.comparable;
   none.textContent = says.classes;
-  panel.querySelector(".tnd-table").hidden = !view.comparable;
+  panel.querySelector(".compare-table").hidden = !view.comparable;
   if (!view.comparable) return;
   const { rows, bias, logits } = ledgerOf(view), { a, b } = view;
   const reach = Math.max(1e-6, ...rows.map(row => Math.abs(row.difference)));
@@ -42,11 +42,11 @@ function drawDifference(root, view) {
 // Hover or focus on a row or a box marks the looks it means on both sides.
 function markLooks(root, target) {
   for (const element of root.querySelectorAll(".tn-focus")) element.classList.remove("tn-focus");
-  const row = target?.closest?.(".tnd-difference tbody tr");
+  const row = target?.closest?.(".compare-difference tbody tr");
   if (!row) return;
   row.classList.add("tn-focus");
   for (const side of SIDES) {
     const look = row.getAttribute(`data-look-${side}`);
-    if (look !== null) root.querySelector(`.tnd-column[data-side="${side}"] .tn-box[data-look="${look}"]`)?.classList.add("tn-focus");
+    if (look !== null) root.querySelector(`.compare-column[data-side="${side}"] .tn-box[data-look="${look}"]`)?.classList.add("tn-focus");
   }
 }

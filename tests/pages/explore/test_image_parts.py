@@ -15,13 +15,13 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.compare.service import Pairs
+from pages.compare.service import Comparer
 from pages.explore import service as explorers
-from pages.explore.export import file_of
-from pages.explore.service import Explorer, Session
-from pages.explore.zoom import LARGEST, part_of
-from pages.sampling import Mode
-from pages.server.model_cache import Shelf
+from pages.explore.images import MAX_PART_SIDE, read_file, read_part
+from pages.explore.service import Explorer
+from pages.sampling import SamplingMode
+from pages.server.model_cache import ModelCache
+from pages.server.sessions import Session
 from tests.core.test_large_images import Counted
 from tests.support.hashing import Hashing, hashing
 from tests.support.large_files import as_large, scene, tiff
@@ -32,23 +32,23 @@ __all__ = ["as_large", "hashing"]
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> ModelCache:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
-    made = Shelf(Registry(), stand_in="lite0-cub", device="cpu")
+    made = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
     made.add(str(folder / "model"), on_notice=lambda _: None)
     return made
 
 
 @pytest.fixture
-def explorer(shelf: Shelf) -> Explorer:
-    return Explorer(shelf)
+def explorer(cache: ModelCache) -> Explorer:
+    return Explorer(cache)
 
 
 @pytest.fixture
 def brought(explorer: Explorer, tmp_path: Path) -> Session:
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
-    return explorer.open(explorer.landing, str(tmp_path / "mine.png"))[0]
+    return explorer.open_picture(explorer.landing, str(tmp_path / "mine.png"))[0]
 
 
 def pixels(answer: dict[str, Any]) -> np.ndarray:
@@ -63,15 +63,15 @@ def asked(session: Session, *box: Any) -> dict[str, Any]:
 def test_a_part_is_exactly_the_pictures_pixels(explorer: Explorer, brought: Session) -> None:
     whole = picture(90, 120, seed=5)
     for x0, y0, x1, y1 in ((0, 0, 120, 90), (0, 0, 1, 1), (119, 89, 120, 90), (7, 11, 60, 80)):
-        answer = part_of(explorer, brought, asked(brought, x0, y0, x1, y1))
+        answer = read_part(explorer, brought, asked(brought, x0, y0, x1, y1))
         assert answer["box"] == [x0, y0, x1, y1]
         np.testing.assert_array_equal(pixels(answer), whole[y0:y1, x0:x1])
 
 
 def test_of_an_example_too(explorer: Explorer) -> None:
-    session, _ = explorer.open(explorer.landing, 0)
-    source, _ = explorer.picture(explorer.landing, 0)
-    answer = part_of(explorer, session, asked(session, 10, 20, 90, 70))
+    session, _ = explorer.open_picture(explorer.landing, 0)
+    source, _ = explorer.load_picture(explorer.landing, 0)
+    answer = read_part(explorer, session, asked(session, 10, 20, 90, 70))
     np.testing.assert_array_equal(pixels(answer), source.gather(np.arange(20, 70), np.arange(10, 90)))
 
 
@@ -84,9 +84,9 @@ def test_of_a_file_that_is_read_in_parts_only_these_are_decoded(
         tiff(tmp_path / name, whole, tile=128, pyramid=True)
     else:
         Image.fromarray(whole).save(tmp_path / name)
-    session, _ = explorer.open(explorer.landing, str(tmp_path / name))
+    session, _ = explorer.open_picture(explorer.landing, str(tmp_path / name))
     counted = Counted(monkeypatch)
-    answer = part_of(explorer, session, asked(session, 300, 200, 400, 310))
+    answer = read_part(explorer, session, asked(session, 300, 200, 400, 310))
     np.testing.assert_array_equal(pixels(answer), whole[200:310, 300:400])
     assert counted.pixels <= 3 * 110 * 100  # pieces of rows of tiles; lines were decoded before
 
@@ -102,29 +102,29 @@ def test_of_a_file_that_is_read_in_parts_only_these_are_decoded(
 def test_nonsense_is_refused_before_anything_is_opened(
     explorer: Explorer, brought: Session, box: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explorer, "picture", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr(explorer, "load_picture", lambda *_: pytest.fail("opened"))
     with pytest.raises(tn.TNetError, match=r"^[A-Z].*\.$"):
-        part_of(explorer, brought, {"scene": brought.scene, "box": box})
+        read_part(explorer, brought, {"scene": brought.scene, "box": box})
 
 
 def test_an_answer_has_an_end(explorer: Explorer, tmp_path: Path) -> None:
     Image.fromarray(picture(4, 3000, seed=5)).save(tmp_path / "long.png")
-    session, _ = explorer.open(explorer.landing, str(tmp_path / "long.png"))
-    assert pixels(part_of(explorer, session, asked(session, 0, 0, LARGEST, 4))).shape == (4, LARGEST, 3)
+    session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "long.png"))
+    assert pixels(read_part(explorer, session, asked(session, 0, 0, MAX_PART_SIDE, 4))).shape == (4, MAX_PART_SIDE, 3)
     with pytest.raises(tn.TNetError, match="1024 x 1024 pixels at most, not 1025 x 4"):
-        part_of(explorer, session, asked(session, 0, 0, LARGEST + 1, 4))
+        read_part(explorer, session, asked(session, 0, 0, MAX_PART_SIDE + 1, 4))
 
 
 def test_only_of_the_picture_the_page_shows(explorer: Explorer, brought: Session) -> None:
-    other, _ = explorer.open(explorer.landing, 0)
+    other, _ = explorer.open_picture(explorer.landing, 0)
     for wrong in (other.scene, None, "1", -1, 10**30, [brought.scene]):
         with pytest.raises(tn.TNetError, match="Another picture was chosen meanwhile"):
-            part_of(explorer, brought, {"scene": wrong, "box": [0, 0, 5, 5]})
+            read_part(explorer, brought, {"scene": wrong, "box": [0, 0, 5, 5]})
     for nothing in (None, [], "x", 5):
         with pytest.raises(tn.TNetError, match="Another picture"):
-            part_of(explorer, brought, nothing)
+            read_part(explorer, brought, nothing)
     with pytest.raises(tn.TNetError, match="left alone for too long"):
-        part_of(explorer, None, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, None, asked(brought, 0, 0, 5, 5))
 
 
 def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
@@ -133,23 +133,23 @@ def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
     file = Path(str(brought.where))
     Image.fromarray(picture(90, 120, seed=6)).save(file)
     with pytest.raises(tn.TNetError, match="has changed since it was opened"):
-        part_of(explorer, brought, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, brought, asked(brought, 0, 0, 5, 5))
     file.unlink()
     with pytest.raises(tn.TNetError, match="not here any more"):
-        part_of(explorer, brought, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, brought, asked(brought, 0, 0, 5, 5))
     missing = replace(brought, where=999)
     with pytest.raises(tn.TNetError, match="no such example"):
-        part_of(explorer, missing, asked(missing, 0, 0, 5, 5))
+        read_part(explorer, missing, asked(missing, 0, 0, 5, 5))
 
 
 def test_a_stranger_may_bring_fewer_pixels_than_the_person_at_this_machine(
-    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: ModelCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explorers, "MOST_PIXELS", 90 * 120 - 1)
+    monkeypatch.setattr(explorers, "MAX_PIXELS", 90 * 120 - 1)
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
     with pytest.raises(tn.TNetError, match=r"120 x 90 pixels; at most .* are opened here"):
-        Explorer(shelf).open(shelf.first(), str(tmp_path / "mine.png"))
-    session, _ = Explorer(shelf, local=True).open(shelf.first(), str(tmp_path / "mine.png"))
+        Explorer(cache).open_picture(cache.open_first(), str(tmp_path / "mine.png"))
+    session, _ = Explorer(cache, local=True).open_picture(cache.open_first(), str(tmp_path / "mine.png"))
     assert session.trace.image.width == 120
 
 
@@ -157,17 +157,17 @@ def test_reading_many_pixels_is_told(
     explorer: Explorer, brought: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    explorer.open(explorer.landing, brought.where, told.append)
+    explorer.open_picture(explorer.landing, brought.where, told.append)
     assert told == []
-    monkeypatch.setattr(explorers, "MANY_PIXELS", 1000)
-    explorer.open(explorer.landing, brought.where, told.append)
+    monkeypatch.setattr(explorers, "LARGE_PIXELS", 1000)
+    explorer.open_picture(explorer.landing, brought.where, told.append)
     assert told == ["Reading 120 × 90 pixels"]
 
 
 def pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> tuple[int, int]:
     """Of a file, before its traversal has its turn and while it has it."""
     counted, during = Counted(monkeypatch), list[tuple[int, int]]()
-    taken = explorer._taken
+    taken = explorer._take_looks
 
     def looking(*given: Any) -> tn.Trace:
         before = counted.pixels
@@ -175,8 +175,8 @@ def pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch,
         during.append((before, counted.pixels - before))
         return trace
 
-    monkeypatch.setattr(explorer, "_taken", looking)
-    explorer.looks(explorer.landing, tn.ImageSource.open(path), **how)
+    monkeypatch.setattr(explorer, "_take_looks", looking)
+    explorer.traverse(explorer.landing, tn.ImageSource.open(path), **how)
     [found] = during
     return found
 
@@ -193,18 +193,18 @@ def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     explorer: Explorer, tmp_path: Path, as_large: None, hashing: Hashing
 ) -> None:
     path = tiff(tmp_path / "a.tif", scene(900, 1300), tile=128, pyramid=True)
-    session, sent = explorer.open(explorer.landing, str(path))
+    session, sent = explorer.open_picture(explorer.landing, str(path))
     assert json.loads(sent)["evidence"]["image"] == {"sha256": None, "hashed": "file"}
-    part_of(explorer, session, asked(session, 10, 20, 90, 70))
-    pairs = Pairs(explorer)
+    read_part(explorer, session, asked(session, 10, 20, 90, 70))
+    pairs = Comparer(explorer)
     question = {"mode": "policies", "a": {"policy": "learned"}, "b": {"policy": "centre"}, "scene": session.scene}
-    assert len(json.loads(pairs.pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
+    assert len(json.loads(pairs.build_pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
     assert hashing.files == []
-    known = file_of(explorer, session, {"what": "sha256", "scene": session.scene})["text"]
+    known = read_file(explorer, session, {"what": "sha256", "scene": session.scene})["text"]
     assert known == hashlib.sha256(path.read_bytes()).hexdigest()
-    trace = tn.Trace.from_json(file_of(explorer, session, {"what": "trace", "scene": session.scene})["text"])
+    trace = tn.Trace.from_json(read_file(explorer, session, {"what": "trace", "scene": session.scene})["text"])
     assert trace.image.sha256 == known and hashing.files == [str(path)]
-    _, sent = explorer.open(explorer.landing, str(path))
+    _, sent = explorer.open_picture(explorer.landing, str(path))
     assert json.loads(sent)["evidence"]["image"]["sha256"] == known  # it costs nothing any more
 
 
@@ -213,5 +213,5 @@ def test_a_file_of_lines_is_decoded_before_the_turn_of_native_looks(
     explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     Image.fromarray(scene(600, 840)).save(tmp_path / name)
-    before, while_looking = pixels_read(explorer, tmp_path / name, monkeypatch, mode=Mode("native", "auto"))
+    before, while_looking = pixels_read(explorer, tmp_path / name, monkeypatch, mode=SamplingMode("native", "auto"))
     assert before > 0 and while_looking == 0

@@ -1,0 +1,66 @@
+"""What only the server can send of a picture: its native pixels, part by part, its own file, its hash, its trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tnet_core as tn
+from pages.explore.service import Explorer
+from pages.server.sessions import SESSION_EXPIRED, Session, require_session
+from tnet_core.numbers import entries, whole
+from viz.common.encode import lossless_uri
+from viz.report.original import original
+
+MAX_PART_SIDE = 1024  # pixels of one answer
+
+
+def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
+    """Return pixels `box` = x0, y0, x1, y1 of the session's own picture, without loss."""
+    session, asked = require_session(session, SESSION_EXPIRED), asked if isinstance(asked, dict) else {}
+    session.check_scene(asked.get("scene"))
+    image = session.trace.image
+    x0, y0, x1, y1 = check_box(asked.get("box"), image.width, image.height)  # before anything is opened
+    source, _ = explorer.load_picture(session.spec, session.where)
+    if source.info() != image:
+        raise tn.TNetError("The file of this picture has changed since it was opened: open it again.")
+    pixels = source.gather(np.arange(y0, y1), np.arange(x0, x1))
+    return {"kind": "part", "box": [x0, y0, x1, y1], "image": lossless_uri(pixels)}
+
+
+def check_box(box: Any, width: int, height: int) -> tuple[int, int, int, int]:
+    """Return the corners, where they lie inside the picture and are not too far apart."""
+    corners = entries(box, "A part of the picture")
+    if len(corners) != 4:
+        raise tn.TNetError("A part of the picture is four whole numbers: x0, y0, x1, y1.")
+    x0 = whole(corners[0], "The left edge", 0, width - 1)
+    y0 = whole(corners[1], "The upper edge", 0, height - 1)
+    x1 = whole(corners[2], "The right edge", x0 + 1, width)
+    y1 = whole(corners[3], "The lower edge", y0 + 1, height)
+    if x1 - x0 > MAX_PART_SIDE or y1 - y0 > MAX_PART_SIDE:
+        raise tn.TNetError(f"A part has {MAX_PART_SIDE} x {MAX_PART_SIDE} pixels at most, not {x1 - x0} x {y1 - y0}.")
+    return x0, y0, x1, y1
+
+
+def read_file(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
+    """Return the file that `asked` names, of the scene it was asked from."""
+    session, asked = require_session(session, SESSION_EXPIRED), asked if isinstance(asked, dict) else {}
+    session.check_scene(asked.get("scene"))
+    what = asked.get("what")
+    if what == "trace":
+        return {"kind": "file", "text": session.trace.to_json()}
+    if what == "sha256":  # of a large file: a report names it, the page itself does not need it
+        return {"kind": "file", "text": session.trace.image.sha256}
+    if what == "original":
+        return original(_find_original(explorer, session))
+    raise tn.TNetError("There is no such file to take.")
+
+
+def _find_original(explorer: Explorer, session: Session) -> Path | np.ndarray:
+    if isinstance(session.where, int):
+        return explorer.list_pictures(session.spec)[session.where].open()
+    if not Path(session.where).is_file():
+        raise tn.TNetError("This picture is not here any more: choose or upload it again.")
+    return Path(session.where)
