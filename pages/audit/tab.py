@@ -31,19 +31,19 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
     followed = gr.State("")  # the explored checkpoint that this tab knows of
     shown = gr.State(time_to_live=SESSION_SECONDS)  # `OpenReport`, None until there is a report
     timer = build_timer()
-    with gr.Column(elem_id="audit", elem_classes="tna"):
+    with gr.Column(elem_id="audit", elem_classes="audit"):
         gr.HTML(render_intro(), **plain)
         chooser = gr.Dropdown(
-            [], label="Checkpoint", filterable=False, elem_id="audit-chooser", elem_classes="tna-field"
+            [], label="Checkpoint", filterable=False, elem_id="audit-chooser", elem_classes="audit-field"
         )
         noted = gr.HTML("", **plain, elem_id="audit-noted")
         about = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="audit-board")
         gr.HTML(render_faithfulness_intro(), **plain, elem_id="audit-picture")
-        with gr.Row(elem_id="audit-ask", elem_classes="tna-ask"):
+        with gr.Row(elem_id="audit-ask", elem_classes="audit-ask"):
             cls = gr.Dropdown([("the predicted class", PREDICTED)], value=PREDICTED, label="Class", min_width=0,
-                              elem_id="audit-class", elem_classes="tna-field")  # fmt: skip
+                              elem_id="audit-class", elem_classes="audit-field")  # fmt: skip
             looks = gr.Slider(MIN_LOOKS, MIN_LOOKS + 1, MIN_LOOKS, step=1, label="Looks, in the network's order",
-                              min_width=0, elem_id="audit-looks", elem_classes="tna-field tna-looks")  # fmt: skip
+                              min_width=0, elem_id="audit-looks", elem_classes="audit-field audit-looks")  # fmt: skip
         problem = gr.HTML("", **plain, elem_id="audit-problem")
         view = gr.HTML("", **plain, elem_id="audit-report")
 

@@ -35,7 +35,7 @@ TITLES = {about.source: about.title for about in bundled()}
 NASTY = "<img src=x onerror=\"document.title='broken'\"> ${1+1} {{x}}"
 TEXTS = (
     "#audit h2, #audit h3, #audit p, #audit dt, #audit dd span, #audit td, #audit th, #audit small, #audit li, "
-    "#audit button, #audit label span, #audit figcaption, #audit a, .tna-cells b"
+    "#audit button, #audit label span, #audit figcaption, #audit a, .audit-cells b"
 )
 
 
@@ -79,7 +79,7 @@ def arrive() -> Arrive:
     def there(page: Page) -> None:
         page.wait_for_selector(FINISHED)
         page.get_by_role("tab", name="Audit").click()
-        page.wait_for_selector("#audit-report .tna-worth")
+        page.wait_for_selector("#audit-report .audit-worth")
 
     return there
 
@@ -94,7 +94,7 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     heat = raw["heat_map"]
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    expect(page.locator(".tna-measured")).to_contain_text(f"{TITLES[BIRDS]}, measured on CUB-200-2011")
+    expect(page.locator(".audit-measured")).to_contain_text(f"{TITLES[BIRDS]}, measured on CUB-200-2011")
     lifts = [25 * p for p in heat["probability"]]
     np.testing.assert_allclose(attributes(page, "[data-shows=lift] [data-value]", "data-value"), lifts, atol=1e-4)
     assert page.locator("[data-shows=lift] b").all_text_contents() == [times(lift) for lift in lifts]
@@ -104,7 +104,7 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
         shares = [count / heat["images"] for count in heat["taken"][k - 1]]
         assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
         expect(page.locator("[data-map-bias]")).to_have_text(short(heat["centre_bias"]["after_looks"][k - 1]))
-    facts = page.locator(".tna-facts b").all_text_contents()
+    facts = page.locator(".audit-facts b").all_text_contents()
     told = heat["centre_bias"]
     assert facts[1:] == [
         percent(told["first_look_at_centre"]),
@@ -118,10 +118,12 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
     page.focus("[data-map-looks]")
     page.keyboard.press("End")
-    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("the first 2 looks")
-    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("10 looks were not counted")
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text("the first 2 looks")
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text("10 looks were not counted")
     page.fill("[data-map-class]", "")
-    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text("All classes, 597 images, the first 10 looks")
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(
+        "All classes, 597 images, the first 10 looks"
+    )
     # what replacing costs
     for at, row in enumerate(raw["budgets"][1:], 1):
         for policy in ("mean", "centre", "random"):
@@ -135,12 +137,12 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
 
 def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
     """The table is sorted, searched and opened in the browser."""
-    names = page.locator(".tna-byclass tbody tr:visible th")
+    names = page.locator(".audit-byclass tbody tr:visible th")
     assert names.all_text_contents() == [readable(entry["name"]) for entry in entries[:12]]
     page.click("[data-sort=top1]")
     page.click("[data-sort=top1]")  # the worst first
-    expect(page.locator(".tna-byclass th[aria-sort=ascending]")).to_have_text("top-1 accuracy")
-    shown = page.locator(".tna-byclass tbody tr:visible td[data-label='top-1 accuracy']").all_text_contents()
+    expect(page.locator(".audit-byclass th[aria-sort=ascending]")).to_have_text("top-1 accuracy")
+    shown = page.locator(".audit-byclass tbody tr:visible td[data-label='top-1 accuracy']").all_text_contents()
     assert shown == [f"{100 * top1:.1f} %" for top1 in sorted(entry["top1"] for entry in entries)[:12]]
     page.fill("[data-find]", "gull")
     gulls = {readable(entry["name"]) for entry in entries if "gull" in entry["name"].lower()}
@@ -149,11 +151,11 @@ def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
     expect(page.locator("[data-nothing]")).to_be_visible()
     page.fill("[data-find]", "")
     page.click("[data-more]")
-    expect(page.locator(".tna-byclass tbody tr:visible")).to_have_count(len(entries))
+    expect(page.locator(".audit-byclass tbody tr:visible")).to_have_count(len(entries))
     chosen = names.nth(3).text_content() or ""
     names.nth(3).locator("button").click()
     expect(page.locator("[data-map-class]")).to_have_value(chosen)
-    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text(f"{chosen}, ")
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{chosen}, ")
 
 
 def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Explorer) -> None:
@@ -162,7 +164,7 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     trace = session.trace
     assert_report(page, trace.only(range(8)), trace.only(range(8)).prediction)
     _, plate = explorer.load_picture(session.spec, 0)
-    expect(page.locator(".tna-subject")).to_contain_text(plate.title)
+    expect(page.locator(".audit-subject")).to_contain_text(plate.title)
     other = int(np.argsort(-trace.logits())[3])
     page.click("#audit-class input")
     page.keyboard.press("Control+A")
@@ -179,11 +181,11 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     choose(page, "#chooser", TITLES[NEEDLES])
     expect(page.locator(".tn-grid h3").nth(1)).to_be_visible()
     page.get_by_role("tab", name="Audit").click()
-    expect(page.locator(".tna-subject")).to_contain_text(explorer.load_picture(NEEDLES, 0)[1].title)
-    expect(page.locator(".tna-measured")).to_contain_text(TITLES[NEEDLES])
+    expect(page.locator(".audit-subject")).to_contain_text(explorer.load_picture(NEEDLES, 0)[1].title)
+    expect(page.locator(".audit-measured")).to_contain_text(TITLES[NEEDLES])
     deep = explorer.open_picture(NEEDLES, 0)[0].trace
     deep = deep.only(deep.select(budget=(3, 1)))
-    names = [text.partition(" heavy")[0] for text in page.locator(".tna-worth tbody th").all_text_contents()]
+    names = [text.partition(" heavy")[0] for text in page.locator(".audit-worth tbody th").all_text_contents()]
     assert names == ["context", "look 1", "look 2", "look 3", "look 1.1", "look 2.1", "look 3.1"]
     assert_report(page, deep, deep.prediction)
 
@@ -228,12 +230,12 @@ def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
     try:
         page = visit(arrive=lambda page: page.get_by_role("tab", name="Audit").click())
         expect(page.locator("#audit-report")).to_have_text(NO_PICTURE)
-        expect(page.locator(".tna-measured")).to_contain_text(TITLES[BIRDS])  # needs no picture
+        expect(page.locator(".audit-measured")).to_contain_text(TITLES[BIRDS])  # needs no picture
         page.wait_for_timeout(1500)  # asked again meanwhile
     finally:
         go.set()
-    expect(page.locator("#audit-report .tna-worth")).to_be_visible()
-    expect(page.locator(".tna-subject")).to_contain_text(explorer.load_picture(BIRDS, 0)[1].title)
+    expect(page.locator("#audit-report .audit-worth")).to_be_visible()
+    expect(page.locator(".audit-subject")).to_contain_text(explorer.load_picture(BIRDS, 0)[1].title)
     expect(page.locator("#audit-class")).to_be_visible()
     asked = len(requests)
     page.wait_for_timeout(3000)
@@ -249,14 +251,14 @@ def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) ->
     choose(page, "#audit-chooser", "Never moved")
     expect(page.locator("[data-panel=moves]")).to_contain_text("no equivariance scores")
     choose(page, "#audit-chooser", NASTY)
-    expect(page.locator("#audit-board .tna-measured")).to_contain_text(NASTY)
+    expect(page.locator("#audit-board .audit-measured")).to_contain_text(NASTY)
     expect(page.locator("[data-panel=moves] [data-score] b")).to_have_text(["+0.31", "+0.62", "−0.20"])
     expect(page.locator("[data-panel=typical]")).to_contain_text("names no typical images")
     expect(page.locator("[data-map-looks]")).to_have_attribute("max", "1")  # the second row of counts is damaged
-    rows = page.locator(".tna-byclass tbody th").all_text_contents()
+    rows = page.locator(".audit-byclass tbody th").all_text_contents()
     assert rows[:2] == [readable(NASTY), f"{readable(NASTY)} (2)"]
-    page.locator(".tna-byclass [data-choose]").nth(1).click()
-    expect(page.locator("[data-panel=where] .tna-said")).to_contain_text(f"{readable(NASTY)} (2), 100 images")
+    page.locator(".audit-byclass [data-choose]").nth(1).click()
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{readable(NASTY)} (2), 100 images")
     assert page.title() != "broken" and page.locator("#audit-board img:not([src^=data])").count() == 0
 
 

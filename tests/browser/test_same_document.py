@@ -23,7 +23,7 @@ NAME = "my-own-picture.png"
 TABS = {
     "Explore": ".tn-look:visible",
     "Compare": ".compare-constant",
-    "Audit": "#audit-report .tna-worth",
+    "Audit": "#audit-report .audit-worth",
     "What if": "#what-if-view h2",
     "Accuracy vs locations": ".accuracy-legend li",
     "Your data": "#your-data-start",

@@ -126,7 +126,7 @@ def test_points_have_one_decimal_and_a_sign(value: float, written: str) -> None:
 
 def test_a_whisker_lies_on_a_scale_with_zero_in_the_middle() -> None:
     drawn = render_whisker(Estimate(0.1, (0.0, 0.2)), 0.2)
-    assert "left:50.0%;width:50.0%" in drawn and "left:75.0%" in drawn and "tna-for" not in drawn
-    assert "tna-for" in render_whisker(Estimate(0.1, (0.05, 0.2)), 0.2)
-    assert "tna-against" in render_whisker(Estimate(-0.1, (-0.2, -0.05)), 0.2)
+    assert "left:50.0%;width:50.0%" in drawn and "left:75.0%" in drawn and "audit-for" not in drawn
+    assert "audit-for" in render_whisker(Estimate(0.1, (0.05, 0.2)), 0.2)
+    assert "audit-against" in render_whisker(Estimate(-0.1, (-0.2, -0.05)), 0.2)
     assert find_reach([Estimate(0.1, (-0.3, 0.2))]) == 0.3 and find_reach([Estimate(0.0)]) > 0

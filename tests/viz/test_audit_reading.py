@@ -80,7 +80,7 @@ def test_an_evaluation_with_nothing_but_accuracies_gets_a_sentence_per_panel(tmp
     assert audit.heat is None and audit.typical is None and not audit.moves
     assert [row.budget for row in audit.budgets] == [(1,), (3,)]
     shown = render_audit(audit)
-    assert shown.count('<section class="tna-panel"') == shown.count('class="tna-missing"') == len(PANELS)
+    assert shown.count('<section class="audit-panel"') == shown.count('class="audit-missing"') == len(PANELS)
 
 
 def test_damaged_parts_are_left_out_and_the_others_stay(tmp_path: Path) -> None:

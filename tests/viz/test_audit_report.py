@@ -88,12 +88,12 @@ def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:
     found = explain.faithfulness(kept, 1)
     shown = render_report(found, kept, SUBJECT)
     for name, values in (("network", found.insertion.network), ("hindsight", found.insertion.oracle)):
-        line = re.search(rf'<polyline class="tna-{name}" points="([^"]*)"', shown)
+        line = re.search(rf'<polyline class="audit-{name}" points="([^"]*)"', shown)
         assert line is not None
         points = np.array([[float(n) for n in point.split(",")] for point in line.group(1).split()])
         np.testing.assert_allclose(points[:, 0], np.linspace(42, 370, 5), atol=0.06)
         np.testing.assert_allclose((174 - points[:, 1]) / 166, values, atol=1e-3)
-    band = re.search(r'<polygon class="tna-band" points="([^"]*)"', shown)
+    band = re.search(r'<polygon class="audit-band" points="([^"]*)"', shown)
     assert band is not None and len(band.group(1).split()) == 10
 
 

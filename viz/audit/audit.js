@@ -11,7 +11,7 @@ function audit(element, watch) {
   }
 
   function drawMap(name, values, write, opacity, sentence) {
-    const figure = find(`[data-shows=${name}]`), cells = figure.querySelector(".tna-cells"), none = figure.querySelector(".tna-missing");
+    const figure = find(`[data-shows=${name}]`), cells = figure.querySelector(".audit-cells"), none = figure.querySelector(".audit-missing");
     cells.hidden = values === null;
     none.hidden = values !== null;
     none.textContent = sentence;
@@ -32,7 +32,7 @@ function audit(element, watch) {
     const whom = chosen === null ? "All classes" : chosen, images = where.images === 1 ? "1 image" : `${where.images} images`;
     const shown = k === null ? "" : `, the first ${k === 1 ? "look" : `${k} looks`}: uniform looks would take each cell in ${percent(k / shares.length)}`;
     const other = k === null || k === looks ? "" : ` Of single classes, ${looks} looks were not counted; shown is the nearest number.`;
-    find(".tna-said").textContent = `${whom}, ${images}${shown}.${other}`;
+    find(".audit-said").textContent = `${whom}, ${images}${shown}.${other}`;
     const slider = find("[data-map-looks]"), bias = find("[data-map-bias]");
     if (slider) {
       slider.value = looks;
@@ -57,10 +57,10 @@ function audit(element, watch) {
 
   // The table ------------------------------------------------------------------------------------
 
-  const rows = () => [...element.querySelectorAll(".tna-byclass tbody tr")];
+  const rows = () => [...element.querySelectorAll(".audit-byclass tbody tr")];
 
   function filter() {
-    const table = find(".tna-byclass"), word = find("[data-find]").value.trim().toLowerCase(), more = find("[data-more]");
+    const table = find(".audit-byclass"), word = find("[data-find]").value.trim().toLowerCase(), more = find("[data-more]");
     const few = word || !more || more.hidden ? Infinity : Number(table.dataset.few);
     let shown = 0;
     for (const row of rows()) {
@@ -80,7 +80,7 @@ function audit(element, watch) {
     // What is not known stands last, whichever way.
     list.sort((a, b) => { const x = value(a), y = value(b); return (x !== x) - (y !== y) || (down ? order(y, x) : order(x, y)) || 0; });
     list[0].parentNode.append(...list);
-    for (const head of element.querySelectorAll(".tna-byclass thead th")) head.removeAttribute("aria-sort");
+    for (const head of element.querySelectorAll(".audit-byclass thead th")) head.removeAttribute("aria-sort");
     button.closest("th").setAttribute("aria-sort", down ? "descending" : "ascending");
     filter();
   }

@@ -35,7 +35,7 @@ def render_heat_panel(audit: Audit) -> str:
     )
     given = html.escape(json.dumps(_build_payload(heat, audit), separators=(",", ":"), allow_nan=False))
     parts = _render_tools(heat) + _render_maps(heat) + _render_facts(heat)
-    body = f'<div class="tna-where-board" data-map="{given}">{parts}</div>'
+    body = f'<div class="audit-where-board" data-map="{given}">{parts}</div>'
     return render_panel("where", HEAT_TITLE, caption, body)
 
 
@@ -64,31 +64,32 @@ def _build_look_map_payload(where: LookMap) -> dict[str, Any]:
 def _render_tools(heat: HeatMap) -> str:
     most = len(heat.where.taken)
     slider = (
-        f'<label class="tna-slider"><span>Looks</span><input type="range" min="1" max="{most}" step="1" '
+        f'<label class="audit-slider"><span>Looks</span><input type="range" min="1" max="{most}" step="1" '
         "data-map-looks><output></output></label>"
         if most
         else ""
     )
     names = "".join(f'<option value="{html.escape(entry.name)}"></option>' for entry in heat.classes)
     chooser = (
-        '<label class="tna-search"><span>Class</span><input type="search" list="tna-class-names" autocomplete="off" '
-        f'placeholder="all classes" data-map-class></label><datalist id="tna-class-names">{names}</datalist>'
+        '<label class="audit-search"><span>Class</span>'
+        '<input type="search" list="audit-class-names" autocomplete="off" '
+        f'placeholder="all classes" data-map-class></label><datalist id="audit-class-names">{names}</datalist>'
         if heat.classes
         else ""
     )
-    return f'<div class="tna-tools">{slider}{chooser}</div><p class="tna-said" role="status"></p>'
+    return f'<div class="audit-tools">{slider}{chooser}</div><p class="audit-said" role="status"></p>'
 
 
 def _render_maps(heat: HeatMap) -> str:
     cells = "<div><b></b></div>" * heat.grid**2
-    dense = " tna-dense" if heat.grid > 8 else ""
+    dense = " audit-dense" if heat.grid > 8 else ""
     figures = "".join(
         f'<figure data-shows="{shows}"><figcaption>{told}</figcaption>'
-        f'<div class="tna-cells{dense}" style="--n:{heat.grid}" role="img" aria-label="{told}">{cells}</div>'
-        '<p class="tna-missing" hidden></p></figure>'
+        f'<div class="audit-cells{dense}" style="--n:{heat.grid}" role="img" aria-label="{told}">{cells}</div>'
+        '<p class="audit-missing" hidden></p></figure>'
         for shows, told in (("taken", "Among the first looks"), ("lift", "Mean probability over uniform"))
     )
-    return f'<div class="tna-maps">{figures}</div>'
+    return f'<div class="audit-maps">{figures}</div>'
 
 
 def _render_facts(heat: HeatMap) -> str:
@@ -115,7 +116,7 @@ def _render_facts(heat: HeatMap) -> str:
     ]
     if not rows:
         return render_missing("This evaluation has no score of centre bias.")
-    return f'<dl class="tna-facts">{"".join(rows)}</dl>'
+    return f'<dl class="audit-facts">{"".join(rows)}</dl>'
 
 
 def _format_percent(share: float | None) -> str | None:
@@ -142,7 +143,7 @@ def render_classes_panel(audit: Audit) -> str:
     )
     rows = "".join(_render_class_row(entry, heat, audit, at >= FIRST_CLASSES) for at, entry in enumerate(heat.classes))
     more = (
-        f'<button type="button" class="tna-more" data-more>Show all {len(heat.classes)} classes</button>'
+        f'<button type="button" class="audit-more" data-more>Show all {len(heat.classes)} classes</button>'
         if len(heat.classes) > FIRST_CLASSES
         else ""
     )
@@ -152,11 +153,12 @@ def render_classes_panel(audit: Audit) -> str:
         "classes",
         CLASSES_TITLE,
         caption,
-        '<div class="tna-tools"><label class="tna-search"><span>Find</span><input type="search" autocomplete="off" '
+        '<div class="audit-tools"><label class="audit-search"><span>Find</span><input type="search" autocomplete="off" '
         'placeholder="part of a name" data-find></label></div>'
-        f'<table class="tna-table tna-byclass" data-few="{FIRST_CLASSES}"><thead><tr>{head}<th scope="col">looks</th>'
+        f'<table class="audit-table audit-byclass" data-few="{FIRST_CLASSES}"><thead><tr>{head}'
+        '<th scope="col">looks</th>'
         f"</tr></thead><tbody>{rows}</tbody></table>"
-        f'<p class="tna-missing" data-nothing hidden>No class has such a name.</p>{more}{beyond}',
+        f'<p class="audit-missing" data-nothing hidden>No class has such a name.</p>{more}{beyond}',
     )
 
 
@@ -182,7 +184,7 @@ def _render_class_row(entry: ClassLooks, heat: HeatMap, audit: Audit, hidden: bo
         ("looks", drawn),
     )
     listed = "".join(
-        f'<td data-label="{label}"{"" if text else " class=tna-none"}>{text}</td>' for label, text in cells
+        f'<td data-label="{label}"{"" if text else " class=audit-none"}>{text}</td>' for label, text in cells
     )
     return (
         f'<tr data-name="{name}"{data}{" hidden" if hidden else ""}>'

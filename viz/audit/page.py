@@ -36,10 +36,10 @@ def render_audit(audit: Audit | None, title: str = "") -> str:
             f"{named} never evaluated, so there is nothing to audit: python -m training.evaluate CHECKPOINT DATA "
             "writes the evaluation.json that is read here."
         )
-    where = f'<p class="tna-measured">{html.escape(_format_measured(audit))}</p>'
+    where = f'<p class="audit-measured">{html.escape(_format_measured(audit))}</p>'
     if audit.plain:
         return where + render_missing("It sees the whole image at once: there are no looks, and no policy to audit.")
-    return f'<div class="tna-board">{where}{"".join(draw(audit) for draw in PANELS)}</div>'
+    return f'<div class="audit-board">{where}{"".join(draw(audit) for draw in PANELS)}</div>'
 
 
 def _format_measured(audit: Audit) -> str:
@@ -58,7 +58,7 @@ def build_load_script() -> str:
 
 def render_intro() -> str:
     return (
-        '<div class="tna-title"><h2>Audit of a checkpoint</h2><p>Do looks follow content or the centre? What would '
+        '<div class="audit-title"><h2>Audit of a checkpoint</h2><p>Do looks follow content or the centre? What would '
         "simpler looks cost? Read from the checkpoint's evaluation; nothing is run. "
         '<button type="button" class="tn-jump" data-scroll-to="audit-picture">Faithfulness of the current picture'
         "</button> is below.</p></div>"
@@ -67,7 +67,8 @@ def render_intro() -> str:
 
 def render_faithfulness_intro() -> str:
     return (
-        '<div class="tna-title"><h2>Faithfulness of the current picture</h2><p>The picture and the checkpoint that are '
+        '<div class="audit-title"><h2>Faithfulness of the current picture</h2>'
+        "<p>The picture and the checkpoint that are "
         "open in Explore. Everything is recomputed from the features of the looks: the backbone does not run, and only "
         "the random orders are a (seeded) sample.</p></div>"
     )

@@ -20,13 +20,13 @@ TYPICAL_TITLE = "Most and least typical images"
 
 def render_panel(name: str, title: str, caption: str, body: str) -> str:
     """Render a panel; title and caption are plain text, the body is HTML."""
-    head = f'<div class="tna-head"><h2 id="tna-{name}">{html.escape(title)}</h2><p>{html.escape(caption)}</p></div>'
-    return f'<section class="tna-panel" data-panel="{name}" aria-labelledby="tna-{name}">{head}{body}</section>'
+    head = f'<div class="audit-head"><h2 id="audit-{name}">{html.escape(title)}</h2><p>{html.escape(caption)}</p></div>'
+    return f'<section class="audit-panel" data-panel="{name}" aria-labelledby="audit-{name}">{head}{body}</section>'
 
 
 def render_missing(sentence: str) -> str:
     """Render a sentence about what a file does not have."""
-    return f'<p class="tna-missing">{html.escape(sentence)}</p>'
+    return f'<p class="audit-missing">{html.escape(sentence)}</p>'
 
 
 def format_points(share: float) -> str:
@@ -57,10 +57,11 @@ def format_confidence(audit: Audit) -> str:
 def render_whisker(estimate: Estimate, reach: float) -> str:
     """Draw value and interval on a scale of ±reach, zero in the middle; grey where the sign is in doubt."""
     low, high = estimate.interval or (estimate.value, estimate.value)
-    sign = "" if not estimate.is_clear else " tna-for" if estimate.value > 0 else " tna-against"
+    sign = "" if not estimate.is_clear else " audit-for" if estimate.value > 0 else " audit-against"
     left, right, middle = (50 + 50 * max(-1.0, min(1.0, at / reach)) for at in (low, high, estimate.value))
     return (
-        f'<div class="tna-whisker{sign}" aria-hidden="true"><i style="left:{left:.1f}%;width:{right - left:.1f}%"></i>'
+        f'<div class="audit-whisker{sign}" aria-hidden="true">'
+        f'<i style="left:{left:.1f}%;width:{right - left:.1f}%"></i>'
         f'<u style="left:{middle:.1f}%"></u></div>'
     )
 
@@ -96,7 +97,7 @@ def render_replaced_panel(audit: Audit) -> str:
         "replaced",
         REPLACED_TITLE,
         caption,
-        f'<table class="tna-table tna-forest"><thead><tr><th scope="col">looks</th><th scope="col">as learned</th>'
+        f'<table class="audit-table audit-forest"><thead><tr><th scope="col">looks</th><th scope="col">as learned</th>'
         f"{head}</tr></thead><tbody>{lines}</tbody></table>{notes}",
     )
 
@@ -111,9 +112,9 @@ def _render_replaced_row(row: PolicyResults, shown: list[str], reach: float, tra
 def _render_replaced_cell(row: PolicyResults, name: str, reach: float) -> str:
     lost = row.lost.get(name)
     if lost is None:
-        return f'<td data-label="{_REPLACED_COLUMNS[name]}" class="tna-none"></td>'
+        return f'<td data-label="{_REPLACED_COLUMNS[name]}" class="audit-none"></td>'
     told = f"<div><b>{format_points(lost.value)}</b> <small>{format_points_interval(lost)}</small></div>"
-    pair = f'<div class="tna-pair">{told}{render_whisker(lost, reach)}</div>'
+    pair = f'<div class="audit-pair">{told}{render_whisker(lost, reach)}</div>'
     return f'<td data-label="{_REPLACED_COLUMNS[name]}" data-lost="{name}">{pair}</td>'
 
 
@@ -129,7 +130,10 @@ def render_gap_panel(audit: Audit) -> str:
         sentence = f"The oracle was left out: {reason}" if reason else "This evaluation has no oracle."
         return render_panel("gap", GAP_TITLE, caption, render_missing(sentence))
     return render_panel(
-        "gap", GAP_TITLE, caption, f'<div class="tna-gaps">{"".join(_render_gap_row(row, audit) for row in rows)}</div>'
+        "gap",
+        GAP_TITLE,
+        caption,
+        f'<div class="audit-gaps">{"".join(_render_gap_row(row, audit) for row in rows)}</div>',
     )
 
 
@@ -144,7 +148,7 @@ def _render_gap_row(row: PolicyResults, audit: Audit) -> str:
     rest = max(0.0, 1 - right - gap)
     most = sum(k > 1 for k in row.budget) == 0
     parts = (("right", right), ("look", gap), ("recognise", rest))
-    bar = "".join(f'<i class="tna-{name}" style="width:{100 * share:.2f}%"></i>' for name, share in parts)
+    bar = "".join(f'<i class="audit-{name}" style="width:{100 * share:.2f}%"></i>' for name, share in parts)
     interval = format_points_interval(row.gap)
     between = f" ({format_confidence(audit)} {interval})" if interval else ""
     bound = "" if most else ", at most: the oracle is greedy"
@@ -153,13 +157,13 @@ def _render_gap_row(row: PolicyResults, audit: Audit) -> str:
         "More is lost by not looking than by not recognising." if gap > rest else "Both cost the same."
     )  # fmt: skip
     told = [
-        f"<li><i class='tna-right'></i><b>{format_accuracy(right)}</b> right where it looks</li>",
-        f"<li><i class='tna-look'></i><b>{_format_gap_points(gap)}</b> failed to look{between}</li>",
-        f"<li><i class='tna-recognise'></i><b>{_format_gap_points(rest)}</b> failed to recognise{bound}</li>",
+        f"<li><i class='audit-right'></i><b>{format_accuracy(right)}</b> right where it looks</li>",
+        f"<li><i class='audit-look'></i><b>{_format_gap_points(gap)}</b> failed to look{between}</li>",
+        f"<li><i class='audit-recognise'></i><b>{_format_gap_points(rest)}</b> failed to recognise{bound}</li>",
     ]
     return (
         f'<div data-gap="{",".join(map(str, row.budget))}"><h3>{format_budget(row.budget)}</h3>'
-        f'<div class="tna-stack" aria-hidden="true">{bar}</div><ul>{"".join(told)}</ul>'
+        f'<div class="audit-stack" aria-hidden="true">{bar}</div><ul>{"".join(told)}</ul>'
         f"<p>{html.escape(verdict)} {_format_gap_closed(row, audit)}</p></div>"
     )
 
@@ -192,13 +196,13 @@ def render_moves_panel(audit: Audit) -> str:
         "moves",
         MOVES_TITLE,
         caption,
-        f'<table class="tna-table tna-forest"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>',
+        f'<table class="audit-table audit-forest"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>',
     )
 
 
 def _render_move_row(move: MoveScores) -> str:
     told = f"<div><b>{signed(move.score.value)}</b> <small>{format_signed_interval(move.score)}</small></div>"
-    score = f'<div class="tna-pair">{told}{render_whisker(move.score, 1.0)}</div>'
+    score = f'<div class="audit-pair">{told}{render_whisker(move.score, 1.0)}</div>'
     return (
         f'<tr><th scope="row">{html.escape(move.about)}</th>'
         f'<td data-label="score" data-score>{score}</td>'
@@ -208,7 +212,7 @@ def _render_move_row(move: MoveScores) -> str:
 
 def _render_move_share(label: str, share: Estimate | None) -> str:
     if share is None:
-        return f'<td data-label="{label}" class="tna-none"></td>'
+        return f'<td data-label="{label}" class="audit-none"></td>'
     told = f"<b>{percent(share.value)}</b> <small>{format_percent_interval(share)}</small>"
     return f'<td data-label="{label}"><div>{told}</div></td>'
 
@@ -230,7 +234,7 @@ def render_typical_panel(audit: Audit) -> str:
         )
         if items
     )
-    return render_panel("typical", TYPICAL_TITLE, caption, f'<div class="tna-lists">{lists}</div>')
+    return render_panel("typical", TYPICAL_TITLE, caption, f'<div class="audit-lists">{lists}</div>')
 
 
 def _render_typical_item(name: str, score: float) -> str:

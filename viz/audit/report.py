@@ -36,9 +36,8 @@ class ReportSubject:
 def render_report(found: Faithfulness, trace: Trace, subject: ReportSubject) -> str:
     """Render the report; `trace` has its looks and no others."""
     panels = [_render_courses(found), _render_sufficiency(found), render_shares_panel(found, trace)]
-    return (
-        f'<div class="tna-board" data-class="{found.cls}">{_render_head(found, trace, subject)}{"".join(panels)}</div>'
-    )
+    head = _render_head(found, trace, subject)
+    return f'<div class="audit-board" data-class="{found.cls}">{head}{"".join(panels)}</div>'
 
 
 def render_no_report(sentence: str) -> str:
@@ -56,7 +55,7 @@ def _render_head(found: Faithfulness, trace: Trace, subject: ReportSubject) -> s
         role = f"while it predicts {html.escape(class_name(trace, predicted))} from them"
     known = "; this is the picture's label" if found.cls == subject.label else ""
     return (
-        f'<div class="tna-subject"><img src="{html.escape(subject.picture)}" alt=""><p>'
+        f'<div class="audit-subject"><img src="{html.escape(subject.picture)}" alt=""><p>'
         f"<b>{html.escape(subject.title)}</b>, {html.escape(subject.checkpoint)}. "
         f"The first {count} looks and the thumbnail give <b>{what}</b> "
         f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.{_format_sampling_note(trace)}</p></div>'
@@ -89,7 +88,7 @@ def _render_courses(found: Faithfulness) -> str:
                 "less is better"),
     ]  # fmt: skip
     return render_panel(
-        "courses", "Insertion and deletion", caption, f'<div class="tna-courses">{"".join(figures)}</div>'
+        "courses", "Insertion and deletion", caption, f'<div class="audit-courses">{"".join(figures)}</div>'
     )
 
 
@@ -109,7 +108,7 @@ def _render_course(name: str, title: str, course: Course, beaten: float, below: 
     drawn = render_course_chart(course, f"{title}: probability of the class", below)
     return (
         f'<figure data-course="{name}"><h3>{title}</h3>{drawn}'
-        f'<figcaption><ul class="tna-key">{key}</ul><p>Areas under the curves, 0 to 1; {better}. '
+        f'<figcaption><ul class="audit-key">{key}</ul><p>Areas under the curves, 0 to 1; {better}. '
         f"The network's order beats <b data-beaten>{count} of {runs}</b> random ones.</p></figcaption></figure>"
     )
 
@@ -135,7 +134,7 @@ def _render_sufficiency(found: Faithfulness) -> str:
         )
         lines.append(f'<tr><th scope="row">{k}</th>{cells}</tr>')
     table = (
-        f'<table class="tna-table tna-enough"><thead><tr><th scope="col">k</th>{head}</tr></thead>'
+        f'<table class="audit-table audit-enough"><thead><tr><th scope="col">k</th>{head}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
     return render_panel("enough", "Sufficiency and necessity", caption, table)
@@ -174,22 +173,23 @@ def render_course_chart(course: Course, name: str, below: str) -> str:
         for k, p in enumerate(course.network)
     )
     return (
-        f'<svg class="tna-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">'
+        f'<svg class="audit-chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">'
         f"{_render_rules()}{_render_ticks(count)}"
         f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 4}" text-anchor="middle">{below}</text>'
-        f'<polygon class="tna-band" points="{band}"/>'
-        f'<polyline class="tna-chance" points="{_format_line(range(count + 1), course.random_mean, count)}"/>'
-        f'<polyline class="tna-hindsight" points="{_format_line(range(count + 1), course.oracle, count)}"/>'
-        f'<polyline class="tna-network" points="{_format_line(range(count + 1), course.network, count)}"/>{marks}</svg>'
+        f'<polygon class="audit-band" points="{band}"/>'
+        f'<polyline class="audit-chance" points="{_format_line(range(count + 1), course.random_mean, count)}"/>'
+        f'<polyline class="audit-hindsight" points="{_format_line(range(count + 1), course.oracle, count)}"/>'
+        f'<polyline class="audit-network" points="{_format_line(range(count + 1), course.network, count)}"/>'
+        f"{marks}</svg>"
     )
 
 
 def render_line_swatch(name: str) -> str:
     """Draw a piece of a line, for the legend."""
-    box = '<rect class="tna-band" x="0" y="1" width="26" height="10"/>' if name == "chance" else ""
+    box = '<rect class="audit-band" x="0" y="1" width="26" height="10"/>' if name == "chance" else ""
     return (
-        f'<svg class="tna-chart tna-swatch" width="26" height="12" aria-hidden="true">{box}'
-        f'<line class="tna-{name}" x1="0" x2="26" y1="6" y2="6"/></svg>'
+        f'<svg class="audit-chart audit-swatch" width="26" height="12" aria-hidden="true">{box}'
+        f'<line class="audit-{name}" x1="0" x2="26" y1="6" y2="6"/></svg>'
     )
 
 
@@ -207,7 +207,7 @@ def _format_line(steps: Iterable[int], values: np.ndarray, count: int) -> str:
 
 def _render_rules() -> str:
     return "".join(
-        f'<line class="tna-rule" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{_place_y(v):.1f}" y2="{_place_y(v):.1f}"/>'
+        f'<line class="audit-rule" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{_place_y(v):.1f}" y2="{_place_y(v):.1f}"/>'
         f'<text x="{_LEFT - 6}" y="{_place_y(v) + 4:.1f}" text-anchor="end">{100 * v:.0f} %</text>'
         for v in (0.0, 0.5, 1.0)
     )

@@ -44,7 +44,8 @@ def _render_shares_table(found: Faithfulness, trace: Trace) -> str:
     columns = ("look", "contribution", "Shapley value", "without it", "weight")
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return (
-        f'<table class="tna-table tna-forest tna-worth"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f'<table class="audit-table audit-forest audit-worth"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody>"
         f"<tfoot>{_render_total_row(found)}</tfoot></table>"
     )
 
@@ -68,14 +69,14 @@ def _format_name(look: int | None, trace: Trace) -> str:
 
 def _render_shapley(share: float | None, reach: float) -> str:
     if share is None:
-        return '<td data-label="Shapley value" class="tna-none">always there</td>'
+        return '<td data-label="Shapley value" class="audit-none">always there</td>'
     return f'<td data-label="Shapley value" data-shapley="{share:.6f}">{_render_bar(float(share), reach)}</td>'
 
 
 def _render_without(probability: float | None, logit: float | None, contrary: bool) -> str:
     """A cell; marked where leaving the look out moves the class to the other side than its contribution says."""
     if probability is None or logit is None:
-        return '<td data-label="without it" class="tna-none">nothing would remain</td>'
+        return '<td data-label="without it" class="audit-none">nothing would remain</td>'
     mark = "≠ " if contrary else ""
     return (
         f'<td data-label="without it" data-without="{probability:.6f}" data-without-logit="{logit:.6f}">'
@@ -87,8 +88,8 @@ def _render_bar(value: float, reach: float) -> str:
     side = "for" if value >= 0 else "against"
     width = 50 * abs(value) / reach
     return (
-        f'<div class="tna-signed tna-{side}"><b>{signed(value)}</b>'
-        f'<div class="tna-bar" aria-hidden="true"><i style="width:{width:.1f}%"></i></div></div>'
+        f'<div class="audit-signed audit-{side}"><b>{signed(value)}</b>'
+        f'<div class="audit-bar" aria-hidden="true"><i style="width:{width:.1f}%"></i></div></div>'
     )
 
 
@@ -106,7 +107,7 @@ def _render_violations(found: Faithfulness, trace: Trace) -> str:
         else "No sign violation of weight and contribution: no look with more than an even share of the weight argues "
         "against the class."
     )
-    return f'<p class="tna-said" data-violations="{count}">{sentence}</p>'
+    return f'<p class="audit-said" data-violations="{count}">{sentence}</p>'
 
 
 def _render_disagreements(found: Faithfulness, trace: Trace) -> str:
@@ -120,7 +121,7 @@ def _render_disagreements(found: Faithfulness, trace: Trace) -> str:
         else "Contributions, effects and Shapley values agree in sign: what adds to the class also raised it, and what "
         "argues against it lowered it."
     )
-    return f'<p class="tna-said" data-disagreements="{len(looks)}">{sentence}</p>'
+    return f'<p class="audit-said" data-disagreements="{len(looks)}">{sentence}</p>'
 
 
 def _format_disagreement(found: Faithfulness, trace: Trace, look: int | None, row: int) -> str:
