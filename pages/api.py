@@ -17,16 +17,21 @@ import gradio as gr
 from gradio.events import api as endpoint
 
 import tnet_core as tn
+from pages.budgets import (
+    MAX_LOOKS_PER_TRAVERSAL,
+    MAX_PARALLEL_CALLS,
+    MAX_PARALLEL_EVALUATIONS,
+    count_looks,
+    largest_budget,
+    trained_budget,
+)
 from pages.explore.service import Explorer
 from pages.sampling import check_mode, parse_mode
 from pages.server.access import resolve_upload
 from pages.server.rpc import read_session_id
-from pages.your_data.service import MAX_PARALLEL_EVALUATIONS, Evaluator
+from pages.your_data.service import Evaluator
 from tnet_core.budget import budget_entries, check_budget
 from viz import answers
-from viz.budgets import MOST_LOOKS, largest, looks_of, trained
-
-MAX_PARALLEL_CALLS = 2  # calls that are answered at the same time; visitors of the page do not wait for them
 
 Budget = list[int] | int | None
 LARGEST = object()  # the budget that all others follow from
@@ -140,10 +145,13 @@ def check_page_budget(config: tn.TNetConfig, budget: Any, levels: int | None = N
     Levels beyond those of training that it does not name take the looks that the page would take there.
     """
     if budget is LARGEST:
-        return largest(config, levels)
+        return largest_budget(config, levels)
     if levels is not None and levels > config.levels:
-        budget = trained(config, levels, () if budget is None else budget_entries(budget))
-    asked, most = check_budget(config, budget, levels), max(MOST_LOOKS, looks_of(largest(config)))
-    if looks_of(asked) > most:
-        raise tn.TNetError(f"A budget of {looks_of(asked)} looks is too large here; at most {most} are taken.")
+        budget = trained_budget(config, levels, () if budget is None else budget_entries(budget))
+    asked, most = (
+        check_budget(config, budget, levels),
+        max(MAX_LOOKS_PER_TRAVERSAL, count_looks(largest_budget(config))),
+    )
+    if count_looks(asked) > most:
+        raise tn.TNetError(f"A budget of {count_looks(asked)} looks is too large here; at most {most} are taken.")
     return asked

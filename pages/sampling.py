@@ -1,6 +1,6 @@
 """Which pixels looks are cut from, and how deep they go: what a page, a link or a program may ask for.
 
-Nothing here looks at a picture; budgets follow from the rules of `viz.budgets`.
+Nothing here looks at a picture; budgets follow from the rules of `pages.budgets`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import tnet_core as tn
+from pages.budgets import count_levels, largest_budget
 from tnet_core.modeling.config import Sampling
-from viz.budgets import deepest, largest
 
 AUTO: Literal["auto"] = "auto"
 SAMPLINGS = ("official", "native")
@@ -25,11 +25,11 @@ class SamplingMode:
 
     def levels_for(self, config: tn.TNetConfig, width: int, height: int) -> int:
         """Return the processing levels of a picture of this size."""
-        return deepest(config, width, height) if self.levels == AUTO else config.levels
+        return count_levels(config, width, height) if self.levels == AUTO else config.levels
 
     def budget_for(self, config: tn.TNetConfig, width: int, height: int) -> tuple[int, ...]:
         """Return the largest budget that a page takes."""
-        return largest(config, self.levels_for(config, width, height))
+        return largest_budget(config, self.levels_for(config, width, height))
 
 
 AS_TRAINED = SamplingMode()

@@ -10,8 +10,8 @@ import numpy as np
 
 from tnet_core import Trace
 from tnet_core.explain import leave_one_out
-from viz.budgets import distinct
 from viz.common.names import labelled
+from viz.common.selection import list_distinct_budgets
 
 TOP = 5  # classes whose probability is told
 
@@ -39,7 +39,7 @@ def budget_curve(trace: Trace) -> list[dict[str, Any]]:
     Of traversals deeper than in training, which have very many budgets, those that differ.
     """
     rows = []
-    for budget in trace.budgets() if trace.levels <= trace.config.levels else distinct(trace):
+    for budget in trace.budgets() if trace.levels <= trace.config.levels else list_distinct_budgets(trace):
         probabilities = trace.probabilities(budget=budget)
         best = int(probabilities.argmax())
         rows.append(

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
+from pages.budgets import opening_budget
 from pages.explore.service import Explorer
 from pages.server.sessions import Session, require_session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
+from tnet_core.explain.shapley import MAX_LOOKS
 from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
-from viz.audit.report import MIN_LOOKS, ReportSubject, choose_look_count, render_report, select_looks
+from viz.audit.report import ReportSubject, render_report
 from viz.common.encode import data_uri, preview
 from viz.common.names import class_names
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 PREDICTED, LABEL = "predicted", "label"  # classes that are not meant by their number
+MIN_LOOKS = 2  # of a report
+_START_LOOKS = 8
 _PREVIEW = 160  # pixels of the longer side
 
 
@@ -109,3 +113,17 @@ def _find_class(trace: tn.Trace, asked: Any, label: int | None) -> int:
     if isinstance(asked, str) and asked.isascii() and asked.isdigit() and len(asked) < 10:
         return trace.class_index(int(asked))
     raise tn.TNetError(f"There is no class {asked!r:.80} to report on.")
+
+
+def select_looks(trace: tn.Trace) -> tuple[int, ...]:
+    """Return positions, in the network's order, that a report may take from the front.
+
+    Two levels: all. More: those of the trained budget, since a page takes far more, level by level.
+    """
+    within = trace.select(budget=opening_budget(trace)) if trace.levels > 2 else ()
+    return (within if len(within) >= MIN_LOOKS else trace.select())[:MAX_LOOKS]
+
+
+def choose_look_count(trace: tn.Trace) -> int:
+    """Return how many to begin with: as many as in training, and at least a handful."""
+    return min(len(select_looks(trace)), max(_START_LOOKS, len(trace.select(budget=opening_budget(trace)))))

@@ -11,16 +11,15 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.audit.service import PREDICTED, Auditor, Cards, OpenReport
+from pages.audit.service import MIN_LOOKS, PREDICTED, Auditor, Cards, OpenReport
+from pages.budgets import MAX_PARALLEL_REPORTS
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
 from pages.refresh import build_timer, restart_timer
 from pages.server.sessions import SESSION_SECONDS, Session
 from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
-from viz.audit.report import MIN_LOOKS, render_no_report
+from viz.audit.report import render_no_report
 from viz.common import fragments
-
-AT_ONCE = 2  # reports at the same time: each uses all cores for a moment
 
 
 def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
@@ -94,7 +93,7 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
             return [*[gr.skip()] * 3, fragments.problem(str(error)), gr.skip()]
 
     listening: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
-    turn: dict[str, Any] = {"concurrency_id": "audit", "concurrency_limit": AT_ONCE, **listening}
+    turn: dict[str, Any] = {"concurrency_id": "audit", "concurrency_limit": MAX_PARALLEL_REPORTS, **listening}
     reporting: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], **turn}
     opened, session = explored
     opening: dict[str, Any] = {"fn": on_open, "inputs": [opened, followed, session, shown, timer],

@@ -9,9 +9,10 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
+from pages.budgets import MAX_PARALLEL_TRAVERSALS
 from pages.compare.service import Comparer
 from pages.explore.service import Explorer
-from pages.explore.tab import AT_ONCE, PROGRESS, Explored
+from pages.explore.tab import PROGRESS, Explored
 from pages.refresh import build_timer, restart_timer
 from pages.server.rpc import add_turn, read_event
 from pages.server.sessions import SESSION_SECONDS, Session
@@ -59,7 +60,11 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
             return [gr.skip(), problem(error)]
         return [str(file), add_turn(json.dumps({"kind": "brought", "title": title}))]
 
-    run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
+    run: dict[str, Any] = {
+        "concurrency_id": "compare",
+        "concurrency_limit": MAX_PARALLEL_TRAVERSALS,
+        "api_visibility": "private",
+    }
     asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}
     view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
     view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 import tnet_core as tn
+from pages.budgets import MAX_PART_SIDE
 from pages.explore.service import Explorer
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from tnet_core.numbers import entries, whole
 from viz.common.encode import lossless_uri
 from viz.report.original import original
-
-MAX_PART_SIDE = 1024  # pixels of one answer
 
 
 def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:

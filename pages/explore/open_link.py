@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
+from pages.budgets import opening_budget
 from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
 from pages.explore.service import Explorer
 from pages.server.sessions import Session, Where
-from viz.budgets import opening
 from viz.explore.checkpoint import CheckpointPanel
 from viz.stage import steer_payload
 from viz.stage.cut import no_choice
@@ -135,7 +135,7 @@ def _build_restore(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[
             wrong[name] = f"its '{name}' is {number} and the last class is {classes - 1}"
     if wrong.keys() & {"class", "against"}:
         cls = versus = None  # one means something else without the other
-    shown = trace.select(budget=budget or opening(trace)) if plan is None else plan
+    shown = trace.select(budget=budget or opening_budget(trace)) if plan is None else plan
     if wrong.keys() & {"looks", "cells"}:
         step = None  # of looks that are not shown
     if step is not None and step > len(shown):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
+from pages.budgets import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PIXELS, opening_budget
 from pages.explore.links import plan_cells
 from pages.sampling import AS_TRAINED, SamplingMode, simplify_mode
 from pages.server.compute import prepare_looks, release_freed_memory, run_in_one_thread, run_on_accelerator, take_looks
@@ -20,15 +21,10 @@ from pages.server.sessions import SESSION_EXPIRED, Cell, Session, Where, require
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.numbers import whole
-from viz.budgets import opening
 from viz.common.names import labelled
 from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel
 from viz.explore.gallery import ExamplePicture, build_hub_picture, find_picture_kind, list_drawings, list_pictures
 from viz.stage import Plate, scene_payload, steer_payload
-
-MAX_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles
-LARGE_PIXELS = 30_000_000  # reading them takes long enough to say so, and much memory for a moment
-MAX_LOOKS_PER_PAGE = 80  # on one page, those added by hand included
 
 Tell = Callable[[str], None]  # told what is being done
 
@@ -203,7 +199,7 @@ class Explorer:
         trace = self.traverse(session.spec, source, added=session.added, mode=session.mode)
         scene = next(self._scenes)
         about = self.read_card(session.spec)
-        sent = scene_payload(trace, source, plate, opening(trace), plan, scene, about)
+        sent = scene_payload(trace, source, plate, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL)
         if many:
             release_freed_memory()
         earlier = (*session.earlier, session.scene)[-MAX_LOOKS_PER_PAGE:] if session.scene else ()

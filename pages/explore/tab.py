@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 import tnet_core as tn
+from pages.budgets import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.explore.images import read_file, read_part
 from pages.explore.open_link import build_address, open_link
 from pages.explore.service import Explorer, Tell
@@ -22,10 +23,6 @@ from viz.common import fragments
 from viz.explore import bring
 from viz.explore.checkpoint import CheckpointPanel
 from viz.explore.gallery import render_gallery
-
-AT_ONCE = 8  # requests that are answered, or wait for a traversal, at the same time
-PARTS_AT_ONCE = 4  # parts of pictures that are read at the same time; traversals do not wait for them
-FILES_AT_ONCE = 2
 
 # A click on an example reports its number.
 REPORT_EXAMPLE = """element.addEventListener('click', event => {
@@ -181,7 +178,11 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return [gr.skip() if made is session else made, add_turn(sent, answers=echo)]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
-    run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": AT_ONCE, "api_visibility": "private"}
+    run: dict[str, Any] = {
+        "concurrency_id": "explore",
+        "concurrency_limit": MAX_PARALLEL_TRAVERSALS,
+        "api_visibility": "private",
+    }
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
     demo.load(on_load, [order], [opened, *furnished, *chosen], **wait)
     # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
@@ -216,8 +217,8 @@ def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> No
 
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     view.zoom(on_zoom, [session], [part], trigger_mode="multiple", concurrency_id="zoom",
-              concurrency_limit=PARTS_AT_ONCE, **quiet)  # fmt: skip
-    view.take(on_take, [session], [taken], concurrency_limit=FILES_AT_ONCE, **quiet)
+              concurrency_limit=MAX_PARALLEL_PARTS, **quiet)  # fmt: skip
+    view.take(on_take, [session], [taken], concurrency_limit=MAX_PARALLEL_FILES, **quiet)
 
 
 def named_field() -> gr.Textbox:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import tnet_core as tn
+from pages.budgets import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.explore.service import Explorer
 from pages.server.sessions import Session, require_session
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole
-from viz.budgets import MOST_LOOKS, looks_of
 from viz.common.encode import data_uri, preview
 from viz.stage.cut import elsewhere
 from viz.what_if.experiment import Experiment, read_measured_scores
@@ -75,7 +75,7 @@ def choose_budget(config: tn.TNetConfig) -> tuple[int, ...]:
     """Return a budget of up to ten looks at the whole picture, those of training inside each."""
     below = tuple(max(1, looks) for looks in config.budget[1:])
     most = min(MAX_TOP_LOOKS, config.cells)
-    while most > 1 and looks_of((most, *below)) > MOST_LOOKS:
+    while most > 1 and count_looks((most, *below)) > MAX_LOOKS_PER_TRAVERSAL:
         most -= 1
     return most, *below
 

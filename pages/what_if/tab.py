@@ -8,8 +8,9 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
+from pages.budgets import MAX_PARALLEL_TRAVERSALS
 from pages.explore.service import Explorer
-from pages.explore.tab import AT_ONCE, PROGRESS, Explored
+from pages.explore.tab import PROGRESS, Explored
 from pages.refresh import build_timer, restart_timer
 from pages.server.sessions import SESSION_SECONDS, Session
 from pages.what_if.service import KINDS, SCALES, Change, Experimenter, OriginalPicture
@@ -91,8 +92,8 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
 
     made = [known, *asked, noted, view]
     turn: dict[str, Any] = {
-        "concurrency_id": "what-if", "concurrency_limit": AT_ONCE, "api_visibility": "private", "preprocess": False,
-        "trigger_mode": "always_last",
+        "concurrency_id": "what-if", "concurrency_limit": MAX_PARALLEL_TRAVERSALS, "api_visibility": "private",
+        "preprocess": False, "trigger_mode": "always_last",
     }  # fmt: skip
     run: dict[str, Any] = {"show_progress": "full", "show_progress_on": [view], **turn}
     session = explored.session

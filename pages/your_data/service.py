@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
+from pages.budgets import MAX_IMAGES_LOCAL, MAX_IMAGES_PUBLIC, MAX_LOOKS_PER_GRID, MAX_WAITING_EVALUATIONS
 from pages.explore.service import Explorer
 from pages.server.access import resolve_upload, upload_root
 from tnet_core.numbers import whole
@@ -22,12 +23,8 @@ from training.evaluation.classes import describe_left_out_classes, select_known
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import POLICIES, Options
 
-MAX_IMAGES_PUBLIC, MAX_IMAGES_LOCAL = 200, 5_000  # of one evaluation
-MAX_LOOKS_PER_GRID = 25  # per grid
 IMAGES_PER_BATCH = 2  #  between two batches the page has its turn at the cores, and cancelling is heard
 STOP_SECONDS = 30.0  # that one waits for its predecessor, which was cancelled
-MAX_WAITING_EVALUATIONS = 3  # evaluations, besides the one that runs
-MAX_PARALLEL_EVALUATIONS = 8  # that are asked for at once: they wait for their turn, and more are refused
 RESAMPLES = 2_000  # of the bootstrap
 NO_FOLDERS = "Folders of this machine can be evaluated only where the app listens to this machine alone."
 

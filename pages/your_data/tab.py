@@ -8,14 +8,10 @@ from typing import Any
 import gradio as gr
 
 import tnet_core as tn
+from pages.budgets import MAX_LOOKS_PER_GRID, MAX_PARALLEL_EVALUATIONS
 from pages.server.access import is_local_request
 from pages.server.rpc import read_session_id
-from pages.your_data.service import (
-    MAX_LOOKS_PER_GRID,
-    MAX_PARALLEL_EVALUATIONS,
-    NO_FOLDERS,
-    Evaluator,
-)
+from pages.your_data.service import NO_FOLDERS, Evaluator
 from training.evaluation.output import evaluation_to_text
 from viz.common import fragments
 from viz.common.measured import VisitorEvaluation, add_evaluation

@@ -16,13 +16,13 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 
 import tests.support.models as models
 import tnet_core as tn
+from pages.budgets import largest_budget
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
 from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
 from tools.queue_client import QueueClient
-from viz.budgets import largest
 from viz.examples.picture_list import list_pictures_of_kind
 from viz.explore.gallery import list_drawings
 
@@ -143,7 +143,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     expect(page.locator(".tn-card")).to_contain_text("with 2 × 2 looks (Scenes, validation)")
     expect(page.locator("#invitation")).not_to_contain_text("bird")
     first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
-    trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
+    trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
     assert_shows(page, trace, (2, 2))
     page.focus("[data-level='1']")
     page.keyboard.press("ArrowLeft")
@@ -153,7 +153,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     page.keyboard.press("ArrowRight")
     page.focus("[data-level='0']")
     page.keyboard.press("End")
-    assert_shows(page, trace, (largest(DEEP)[0], 1))
+    assert_shows(page, trace, (largest_budget(DEEP)[0], 1))
     choose(page, "Birds of the garden")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 3)
     expect(page.locator(".tn-budgets")).not_to_be_visible()
@@ -163,7 +163,7 @@ def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked
     page = visit()
     choose(page, "Three levels")
     first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
-    trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
+    trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
     looks = trace.select(budget=(2, 2))
     assert_shows(page, trace, (2, 2))
     page.click("[data-go=back]")
@@ -174,7 +174,7 @@ def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked
     cell = next(index for index in range(DEEP.cells) if index not in taken)
     page.click(f".tn-grid[data-parent='0'] [data-cell='{cell}']")
     wait_for_looks(page, len(looks) + 1)
-    by_hand = tn.Traversal(stocked.deep, first, budget=largest(DEEP))
+    by_hand = tn.Traversal(stocked.deep, first, budget=largest_budget(DEEP))
     by_hand.run()
     by_hand.attend(3, cell, 0)
     steered = by_hand.trace()
@@ -194,7 +194,7 @@ def test_a_look_whose_answer_got_lost_can_be_added_again(
     page = visit()
     choose(page, "Three levels")
     first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
-    trace = tn.traverse(stocked.deep, first, budget=largest(DEEP))
+    trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
     looks = trace.select(budget=(2, 2))
     assert_shows(page, trace, (2, 2))
     taken = {look.index for look in trace.locations if look.parent == 0}
@@ -207,7 +207,7 @@ def test_a_look_whose_answer_got_lost_can_be_added_again(
     assert json.loads(told)["kind"] == "scene"
     thief.close()
     page.click(f".tn-grid[data-parent='0'] [data-cell='{other}']")
-    by_hand = tn.Traversal(stocked.deep, first, budget=largest(DEEP))
+    by_hand = tn.Traversal(stocked.deep, first, budget=largest_budget(DEEP))
     by_hand.run()
     for cell in (lost, other):
         by_hand.attend(3, cell, 0)
@@ -239,7 +239,7 @@ def test_an_uploaded_picture_stays_when_another_checkpoint_is_chosen(
     page.set_input_files("#pick input[type=file]", file)
     expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
     choose(page, "Three levels")
-    assert_shows(page, tn.traverse(stocked.deep, file, budget=largest(DEEP)), (2, 2))
+    assert_shows(page, tn.traverse(stocked.deep, file, budget=largest_budget(DEEP)), (2, 2))
     expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
     expect(page.locator(".tn-example[aria-pressed='true']")).to_have_count(0)
 

@@ -16,12 +16,12 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 
 import tests.support.models as models
 import tnet_core as tn
+from pages.budgets import largest_budget
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
 from tests.browser.reading import attributes, beyond, contrasts, titles
 from tests.support.checkpoints import CONFIG, NAMES, entry_fields, save_birds, write_registry
 from tnet_core import compare
 from tools.queue_client import QueueClient
-from viz.budgets import largest
 from viz.common.names import class_name
 from viz.common.numbers import fixed, percent, short, signed
 from viz.common.selection import labels
@@ -289,7 +289,7 @@ def test_checkpoints_are_compared_for_the_classes_they_share(visit_stocked: Visi
     # three levels: a slider each, and no class in common
     choose(page, "b", "deep")
     expect(page.locator(".compare-sliders [data-level]")).to_have_count(2)
-    deep = tn.traverse(stocked.deep, NUTHATCH, budget=largest(DEEP))
+    deep = tn.traverse(stocked.deep, NUTHATCH, budget=largest_budget(DEEP))
     expect(page.locator(".compare-none")).to_contain_text("have no class in common (3 and 3 classes")
     expect(page.locator(".compare-table")).not_to_be_visible()
     for budget in ((2, 2), (3, 1)):
@@ -338,7 +338,9 @@ def test_three_levels_are_compared_by_policy_too(visit_stocked: Visit, stocked: 
     expect(page.locator(".tn-budgets")).to_be_visible()
     open_tab(page)
     first = ROOT / "examples" / list_pictures_of_kind("bird")[0].file
-    sides = tuple(tn.traverse(stocked.deep, first, budget=largest(DEEP), policy=p) for p in ("learned", "centre"))
+    sides = tuple(
+        tn.traverse(stocked.deep, first, budget=largest_budget(DEEP), policy=p) for p in ("learned", "centre")
+    )
     assert_compares(page, (sides[0], sides[1]), (2, 2))
     assert page.locator(".compare-side[data-side=a] option[value=own]").count() == 0
 

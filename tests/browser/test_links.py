@@ -14,13 +14,13 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 
 import tests.support.models as models
 import tnet_core as tn
+from pages.budgets import largest_budget
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
 from tests.browser.reading import assert_shows, wait_for_looks
 from tests.browser.test_checkpoints import choose
 from tests.support.checkpoints import contents, entry_fields, save_birds, write_registry
 from tests.support.hub import LocalHub
 from tools.local_server import FINISHED
-from viz.budgets import largest
 from viz.examples.picture_list import list_pictures_of_kind
 
 Visit = Callable[..., Page]
@@ -102,7 +102,7 @@ def test_a_copied_link_shows_the_same_page_in_another_browser(
     expect(page.locator(".tn-budgets")).to_be_visible()
     page.click("[data-example='1']")
     expect(page.locator("[data-example='1']")).to_have_attribute("aria-pressed", "true")
-    trace = tn.traverse(linked.deep, PHOTOS[1], budget=largest(DEEP))
+    trace = tn.traverse(linked.deep, PHOTOS[1], budget=largest_budget(DEEP))
     page.focus(".tn-budgets [data-level='0']")
     page.keyboard.press("ArrowRight")
     looks = trace.select(budget=(3, 2))
@@ -116,7 +116,7 @@ def test_a_copied_link_shows_the_same_page_in_another_browser(
         page.select_option(f"[data-choose={which}]", value)
     page.click("[data-go=back]")
     page.click("[data-go=back]")
-    by_hand = tn.Traversal(linked.deep, PHOTOS[1], budget=largest(DEEP))
+    by_hand = tn.Traversal(linked.deep, PHOTOS[1], budget=largest_budget(DEEP))
     by_hand.run()
     by_hand.attend(3, cell, 0)
     steered, shown = by_hand.trace(), [*looks, len(trace.locations)][:-2]

@@ -16,6 +16,7 @@ from gradio_client.exceptions import AppError, ValidationError
 from PIL import Image
 
 import tnet_core as tn
+from pages.budgets import largest_budget
 from pages.explore.service import Explorer
 from pages.server.model_cache import ModelCache
 from pages.your_data.service import RESAMPLES
@@ -30,7 +31,6 @@ from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
-from viz.budgets import largest
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_traverse_tells_what_the_core_computes(client: Client, place: Path, bird
 
 def test_the_budget_curve_has_every_budget_of_the_page(client: Client, place: Path) -> None:
     deep = tn.load(str(place / "deep"), device="cpu")
-    expected = tn.traverse(deep, place / "wren.png", budget=largest(deep.config))
+    expected = tn.traverse(deep, place / "wren.png", budget=largest_budget(deep.config))
     rows = client.predict(handle_file(place / "wren.png"), str(place / "deep"), api_name="/budget_curve")
     assert [tuple(row["budget"]) for row in rows] == list(expected.budgets())
     for row in rows:

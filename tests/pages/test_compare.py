@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
+from pages.budgets import largest_budget
 from pages.compare.service import Comparer, find_most_alike
 from pages.compare.tab import build_compare_tab as tab
 from pages.explore.service import Explorer
@@ -19,7 +20,6 @@ from pages.server.model_cache import ModelCache
 from pages.server.sessions import Session
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.checkpoints import Registry
-from viz.budgets import largest
 
 NAMES = ("wren", "robin", "tit", "rook", "crow", "owl", "tern")
 
@@ -84,7 +84,7 @@ def test_policies_of_three_levels_are_traversed_once(bench: Bench) -> None:
             sent = bench.ask(session, "policies", {"policy": "learned"}, {"policy": "centre"})
     assert [done for _, done in bench.told] == [1] and "picture 5.png" in bench.told[0][0]
     assert sum(calls.batches) == len(sent["b"]["looks"]) + 1
-    expected = tn.traverse(tiny(TINY_3L), bench.files[0], budget=largest(TINY_3L), policy="centre")
+    expected = tn.traverse(tiny(TINY_3L), bench.files[0], budget=largest_budget(TINY_3L), policy="centre")
     assert paths(sent, "b") == [list(look.path) for look in expected.locations]
     with pytest.raises(tn.TNetError, match="two levels only"):
         bench.ask(session, "policies", {"policy": "own", "cells": [1]}, {"policy": "centre"})

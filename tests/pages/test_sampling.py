@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
+from pages.budgets import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.compare.service import Comparer
 from pages.explore.images import read_file
 from pages.explore.open_link import open_link
@@ -27,7 +28,6 @@ from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.inference.replay import replay
 from tnet_core.modeling.presets import baseline_of
-from viz.budgets import MOST_LOOKS, looks_of
 from viz.stage.cut import cut_of
 
 pytestmark = pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, 
     everything = tn.traverse(model, place / "huge.png", budget=[1] * 5, sampling="native", levels="auto")
     trace = session.trace
     assert trace.levels == everything.levels == 6  # as deep as the core goes
-    assert looks_of(trace.budget) == len(trace.locations) <= MOST_LOOKS
+    assert count_looks(trace.budget) == len(trace.locations) <= MAX_LOOKS_PER_TRAVERSAL
     assert trace.budget[0] == 3 and min(trace.budget) == 1  # training's looks are kept where it took them
     assert_same_looks(trace, everything.budget, everything)
     assert f"({' × '.join(map(str, trace.budget))}): a page has room for 40." in sent["cut"]["sentence"]

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from pages.budgets import MAX_WAITING_EVALUATIONS
 from pages.explore.service import Explorer
 from pages.server.model_cache import ModelCache
-from pages.your_data.service import MAX_WAITING_EVALUATIONS, NO_FOLDERS, CancelledError, Evaluator
+from pages.your_data.service import NO_FOLDERS, CancelledError, Evaluator
 from tests.support.checkpoints import save_birds
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import tnet_core as tn
+from pages.audit.service import choose_look_count, select_looks
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core import explain
-from viz.audit.report import ReportSubject, choose_look_count, render_report, select_looks
+from viz.audit.report import ReportSubject, render_report
 from viz.common.numbers import percent, short, signed
 
 NASTY = "<b onmouseover=alert(1)>\"'&"

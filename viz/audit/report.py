@@ -10,15 +10,11 @@ import numpy as np
 
 from tnet_core import Trace
 from tnet_core.explain import Course, Faithfulness, area
-from tnet_core.explain.shapley import MAX_LOOKS
 from viz.audit.panels import render_missing, render_panel
 from viz.audit.shares import render_shares_panel
-from viz.budgets import opening
 from viz.common.names import class_name
 from viz.common.numbers import percent, short
 
-MIN_LOOKS = 2
-_START_LOOKS = 8
 _WIDTH, _HEIGHT = 380, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, 10, 8, 36
 
@@ -142,20 +138,6 @@ def _render_sufficiency(found: Faithfulness) -> str:
 
 def _format_points(share: float) -> str:
     return f"{short(100 * share)} points"
-
-
-def select_looks(trace: Trace) -> tuple[int, ...]:
-    """Return positions, in the network's order, that a report may take from the front.
-
-    Two levels: all. More: those of the trained budget, since a page takes far more, level by level.
-    """
-    within = trace.select(budget=opening(trace)) if trace.levels > 2 else ()
-    return (within if len(within) >= MIN_LOOKS else trace.select())[:MAX_LOOKS]
-
-
-def choose_look_count(trace: Trace) -> int:
-    """Return how many to begin with: as many as in training, and at least a handful."""
-    return min(len(select_looks(trace)), max(_START_LOOKS, len(trace.select(budget=opening(trace)))))
 
 
 def render_course_chart(course: Course, name: str, below: str) -> str:

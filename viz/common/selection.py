@@ -1,6 +1,8 @@
-"""What looks are called."""
+"""What looks are called, and which budgets differ."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from tnet_core import Trace
 
@@ -17,3 +19,10 @@ def labels(trace: Trace) -> tuple[str, ...]:
         above = "" if look.parent is None else f"{names[look.parent]}."
         names.append(f"{above}{taken[look.parent]}")
     return tuple(names)
+
+
+def list_distinct_budgets(trace: Trace) -> Iterator[tuple[int, ...]]:
+    """Yield every budget up to the trace's own, without those that ask for looks inside looks that are not taken."""
+    for budget in trace.budgets():
+        if 0 not in budget or not any(budget[budget.index(0) :]):
+            yield budget

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tnet_core import TNetConfig, Trace
-from viz.budgets import MOST_LOOKS, deepest, trained, unbounded
+from tnet_core.budget import MOST_LEVELS, extended
+from tnet_core.sampling.frame import Frame
 
 Choice = tuple[str, str]  # what the page asks for, and what it is called
 
 
-def cut_of(trace: Trace) -> dict[str, Any] | None:
-    """Nothing for a model that takes no looks. `sampling` and `levels` are what a link says; None is as in training."""
+def cut_of(trace: Trace, budget: Sequence[int] = (), max_looks: int = 0) -> dict[str, Any] | None:
+    """Nothing for a model that takes no looks. `sampling` and `levels` are what a link says; None is as in training.
+
+    `budget` is what the page opens with, which may be less than training's rule because it has room for `max_looks`.
+    """
     config, image = trace.config, trace.image
     if config.is_baseline:
         return None
     larger = max(image.width, image.height) > config.input_size
-    depth = deepest(config, image.width, image.height)
+    depth = Frame(image.width, image.height, config, "native").depth(MOST_LEVELS)
     native = trace.sampling == "native"
     return {
         "sampling": None if trace.sampling == config.sampling else trace.sampling,
@@ -24,7 +29,7 @@ def cut_of(trace: Trace) -> dict[str, Any] | None:
         "frames": _frames(config) if larger else [],
         "frame": trace.sampling,
         "depths": _depths(config, depth) if larger and native and depth > config.levels else [],
-        "sentence": _told(trace) if larger or native else f"{no_choice(config).capitalize()}.",
+        "sentence": _told(trace, budget, max_looks) if larger or native else f"{no_choice(config).capitalize()}.",
         "caption": "looks cut from its own pixels" if native else "",
     }
 
@@ -65,7 +70,7 @@ def _depths(config: TNetConfig, depth: int) -> list[Choice]:
     return [("trained", f"{config.levels}, as in training"), ("auto", f"{depth}, as deep as the picture goes")]
 
 
-def _told(trace: Trace) -> str:
+def _told(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
     config, image = trace.config, trace.image
     if trace.sampling == "official":
         return (
@@ -81,17 +86,16 @@ def _told(trace: Trace) -> str:
             " Training, and every accuracy told about this checkpoint, used its own frame (official sampling): no "
             "accuracy was measured for looks like these."
         )
-    return told + _deeper(trace)
+    return told + _deeper(trace, budget, max_looks)
 
 
-def _deeper(trace: Trace) -> str:
+def _deeper(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
     """What more levels mean, and where they take fewer looks than they would in training."""
     config, levels = trace.config, trace.levels
     if levels <= config.levels:
         return ""
     told = f" Looks go on inside looks until one has no more pixels than the network sees, {levels} levels in all."
-    budget = trained(config, levels)
-    if budget == unbounded(config, levels):
+    if not budget or tuple(budget) == extended(config, config.budget, levels):
         return told
     written = " × ".join(map(str, budget))
-    return f"{told} Deep ones take fewer looks than training would ({written}): a page has room for {MOST_LOOKS}."
+    return f"{told} Deep ones take fewer looks than training would ({written}): a page has room for {max_looks}."

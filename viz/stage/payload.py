@@ -47,10 +47,11 @@ def scene_payload(
     plan: Looks = (),
     scene: int = 0,
     about: CheckpointCard | None = None,
+    max_looks: int = 0,
 ) -> str:
     """A whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order.
 
-    The page names `scene` when it asks about it.
+    The page names `scene` when it asks about it; it has room for `max_looks`.
     """
     unit = unit_costs(trace.config)
     low, high = lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
@@ -68,7 +69,7 @@ def scene_payload(
             "classes": class_names(trace),
             "levels": trace.levels,
             "sampling": trace.sampling,
-            "cut": cut_of(trace),
+            "cut": cut_of(trace, shown, max_looks),
             "grid": trace.config.grid,
             "base": trace.config.base_resolution,
             "most": trace.budget,

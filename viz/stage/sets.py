@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tnet_core import Trace
-from viz.budgets import distinct
+from viz.common.selection import list_distinct_budgets
 
 Looks = tuple[int, ...]  # positions in `trace.locations`
 
@@ -15,7 +15,7 @@ def shown_sets(trace: Trace) -> list[Looks]:
     if trace.levels == 2:
         return [tuple(range(k + 1)) for k in range(-1, len(trace.locations))]
     found: dict[Looks, None] = {}
-    for budget in distinct(trace):
+    for budget in list_distinct_budgets(trace):
         looks = trace.select(budget=budget)
         found.update((looks[:k], None) for k in range(len(looks) + 1))
     return list(found)

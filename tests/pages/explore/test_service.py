@@ -12,13 +12,13 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.explore.service import MAX_LOOKS_PER_PAGE, Explorer
+from pages.budgets import MAX_LOOKS_PER_PAGE, largest_budget
+from pages.explore.service import Explorer
 from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_stage_payload import weights
 from tnet_core.checkpoints import Registry
-from viz.budgets import largest
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
     told = json.loads(more)
     assert told["kind"] == "scene" and told["plan"] == [0, count]
     assert (told["looks"][-1]["parent"], told["looks"][-1]["index"]) == (0, cell)
-    by_hand = tn.Traversal(explorer.models.open(spec), file, budget=largest(TINY_3L))
+    by_hand = tn.Traversal(explorer.models.open(spec), file, budget=largest_budget(TINY_3L))
     by_hand.run()
     by_hand.attend(3, cell, 0)
     np.testing.assert_allclose(after.trace.logits(), by_hand.trace().logits(), rtol=1e-5)
