@@ -14,7 +14,7 @@ from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 from benchmarks.machine import ROOT
 from benchmarks.pictures import PHOTOGRAPH
 from tnet_core.errors import TNetError
-from tools.local_server import free_port
+from tools.local_server import find_free_port
 
 _PATIENCE = 180.0  # seconds
 
@@ -32,7 +32,7 @@ def cold_start(rounds: int) -> dict[str, Any]:
 
 def _start() -> tuple[float, float]:
     """Seconds until the page is served, and until a picture has been traversed for a visitor."""
-    port = free_port()
+    port = find_free_port()
     began = time.perf_counter()
     app = subprocess.Popen(
         [sys.executable, "app.py", "--port", str(port)],

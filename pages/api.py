@@ -47,7 +47,7 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
         sampling: str | None = None,
         levels: str | None = None,
     ) -> dict[str, Any]:
-        """Where the network looks, what it decides and what that costs, and the whole trace.
+        """Tell where the network looks, what it decides and what that costs, with the whole trace.
 
         `sampling="native"` cuts looks from the picture's own pixels, `levels="auto"` goes as deep as these go.
         """

@@ -22,6 +22,7 @@ from viz.explore import bring
 
 
 def build_site(explorer: Explorer) -> gr.Blocks:
+    """Build the whole page and the named endpoints."""
     evaluator = Evaluator(explorer, local=explorer.local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
@@ -46,12 +47,12 @@ def build_site(explorer: Explorer) -> gr.Blocks:
 
 
 def build_head() -> str:
-    """Style and code of the page, for the document's head."""
+    """Return style and code of the page for the document's head."""
     return style.head() + bring.head() + stage.head() + compared.head()
 
 
 def build_theme() -> gr.themes.Base:
-    """System fonts only: nothing is fetched from elsewhere."""
+    """Build the theme from system fonts only: nothing is fetched from elsewhere."""
     return gr.themes.Base(
         primary_hue=gr.themes.colors.pink,
         neutral_hue=gr.themes.colors.slate,

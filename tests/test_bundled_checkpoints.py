@@ -12,7 +12,7 @@ import tnet_core as tn
 from tnet_core.checkpoints import card_of
 from tnet_core.checkpoints.__main__ import main as checkpoints
 from tnet_core.checkpoints.evaluation import read_evaluation
-from tools.checkpoint_table import BEGIN, END, ROOT, inserted, render
+from tools.checkpoint_table import BEGIN, END, ROOT, insert_table, render_table
 from training.bundle import MAX_PLAIN_GIT_BYTES
 from viz.examples.picture_list import EXAMPLES_FOLDER, list_pictures_of_kind
 from viz.explore.gallery import find_picture_kind
@@ -90,7 +90,7 @@ def test_both_bird_policies_share_everything_but_the_policy() -> None:
 
 def test_the_table_in_the_readme_is_that_of_the_evaluations() -> None:
     assert BEGIN in README and END in README
-    assert inserted(README, render()) == README, "run: python -m tools.checkpoint_table"
+    assert insert_table(README, render_table()) == README, "run: python -m tools.checkpoint_table"
 
 
 @pytest.mark.parametrize("text", ['"/srv/data/birds"', "--images /mnt/photos/train --out x"])

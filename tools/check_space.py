@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.make_space import OUT, ROOT, is_build, version_of
+from tools.make_space import OUT, ROOT, find_version, is_build
 from tools.space_run import RunError, measure
 
 # What a Space's machine takes: Linux on x86-64 with a C library from 2022 or later.
@@ -50,10 +50,10 @@ def check(folder: Path, python: Path | None) -> None:
     if python is not None:
         report(folder, python)
         return
-    for pin in pins_of(folder):
-        exists_for_the_space(pin, python_version(folder))
-        print(f"{pin}: a wheel for Python {python_version(folder)}", flush=True)
-    with new_environment(folder) as fresh:
+    for pin in read_pins(folder):
+        check_wheel(pin, read_python_version(folder))
+        print(f"{pin}: a wheel for Python {read_python_version(folder)}", flush=True)
+    with create_environment(folder) as fresh:
         report(folder, fresh)
 
 
@@ -71,45 +71,45 @@ def report(folder: Path, python: Path) -> None:
     print(f"Most memory: {measured.peak_bytes / 1e9:.2f} GB.")
 
 
-def pins_of(folder: Path) -> list[str]:
+def read_pins(folder: Path) -> list[str]:
     return (folder / "requirements.txt").read_text(encoding="utf-8").split()
 
 
-def python_version(folder: Path) -> str:
+def read_python_version(folder: Path) -> str:
     front = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)[1]
     return str(yaml.safe_load(front)["python_version"])
 
 
-def exists_for_the_space(pin: str, version: str) -> None:
+def check_wheel(pin: str, version: str) -> None:
     """Fetches the wheel for the Space's Python and machine, and drops it."""
     machine = [word for platform in PLATFORMS for word in ("--platform", platform)]
     with tempfile.TemporaryDirectory() as temporary:
         built = [] if pin.partition("==")[0] in AS_SOURCE else ["--only-binary=:all:"]
         wanted = ["--no-deps", *built, "--python-version", version, *machine, "--dest", temporary, pin]
         try:
-            pip(Path(sys.executable), "download", *wanted)
+            run_pip(Path(sys.executable), "download", *wanted)
         except RunError as error:
             raise RunError(f"{pin} has no wheel for Python {version} on a Space: {error}") from None
 
 
 @contextmanager
-def new_environment(folder: Path) -> Iterator[Path]:
+def create_environment(folder: Path) -> Iterator[Path]:
     """Its Python. The Hub adds Gradio's extras to what the folder requires, so they are installed too."""
-    base = interpreter(python_version(folder))
+    base = find_interpreter(read_python_version(folder))
     place = ROOT / "build" / "space-environment"
     shutil.rmtree(place, ignore_errors=True)
     try:
         subprocess.run([base, "-m", "venv", place], check=True)
         python = place / "bin" / "python"
-        gradio = f"gradio[oauth,mcp]=={version_of('gradio', pins_of(folder))}"
+        gradio = f"gradio[oauth,mcp]=={find_version('gradio', read_pins(folder))}"
         print(f"Installing into {place} (several minutes) …", flush=True)
-        pip(python, "install", "--requirement", str(folder / "requirements.txt"), gradio)
+        run_pip(python, "install", "--requirement", str(folder / "requirements.txt"), gradio)
         yield python
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def interpreter(version: str) -> str:
+def find_interpreter(version: str) -> str:
     """The Space's Python where this machine has it, otherwise this one, which is said."""
     candidates = [os.environ.get("PYTHON", ""), f"python{version}"]
     candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python"))]
@@ -125,7 +125,7 @@ def interpreter(version: str) -> str:
     return sys.executable
 
 
-def pip(python: Path, *arguments: str) -> None:
+def run_pip(python: Path, *arguments: str) -> None:
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     done = subprocess.run([python, "-m", "pip", arguments[0], *quiet, *arguments[1:]], capture_output=True, text=True)
     if done.returncode:

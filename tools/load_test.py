@@ -20,13 +20,13 @@ from contextlib import ExitStack
 import httpx
 import numpy as np
 
-from tools.load_visitor import Own, Visitor, learned
+from tools.load_visitor import OwnPicture, Visitor, learn_answers
 from tools.queue_client import QueueClient, QueueError
-from tools.server_memory import MemoryWatch, listener
+from tools.server_memory import MemoryWatch, find_listener
 
 PICTURES = 2  # of each visitor's own
 CHECKPOINTS = 2  # that visitors change between
-MOST_COMPLAINTS = 5  # printed of each kind
+MAX_PROBLEMS = 5  # printed of each kind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,14 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.clients < 1 or options.seconds <= 0:
         parser.error("--clients and --seconds must be positive.")
     try:
-        visitors = prepared(options.address, options.clients)
+        visitors = prepare_visitors(options.address, options.clients)
     except (QueueError, httpx.HTTPError, httpx.InvalidURL) as error:
         print(f"{options.address} cannot be tested: {error}", file=sys.stderr)
         return 1
-    memory = visited(visitors, options.address, options.seconds)
-    print(table(visitors))
-    complaints = [f"error: {text}" for visitor in visitors for text in visitor.errors[:MOST_COMPLAINTS]]
-    complaints += [f"mixed up: {text}" for visitor in visitors for text in visitor.mixed_up[:MOST_COMPLAINTS]]
+    memory = run_visitors(visitors, options.address, options.seconds)
+    print(format_table(visitors))
+    complaints = [f"error: {text}" for visitor in visitors for text in visitor.errors[:MAX_PROBLEMS]]
+    complaints += [f"mixed up: {text}" for visitor in visitors for text in visitor.mixed_up[:MAX_PROBLEMS]]
     answers = sum(len(times) for visitor in visitors for times in visitor.latency.values())
     print(f"{answers} answers to {len(visitors)} visitors in {options.seconds:.0f} s")
     if memory is None:
@@ -60,24 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if complaints else 0
 
 
-def prepared(address: str, clients: int) -> list[Visitor]:
-    """Visitors that know what their pictures give."""
+def prepare_visitors(address: str, clients: int) -> list[Visitor]:
+    """Return visitors that know what their pictures give."""
     page = QueueClient(address)
     chooser = page.components[page.component("chooser")]["props"]
     offered = [chooser["value"], *(spec for _, spec in chooser["choices"] if spec != chooser["value"])]
     page.close()
     seeds = range(clients * PICTURES)
-    pictures = [Own.drawn(f"visitor-{seed // PICTURES}-{seed % PICTURES}.jpg", seed) for seed in seeds]
-    known = learned(address, pictures, offered[:CHECKPOINTS])
+    pictures = [OwnPicture.draw(f"visitor-{seed // PICTURES}-{seed % PICTURES}.jpg", seed) for seed in seeds]
+    known = learn_answers(address, pictures, offered[:CHECKPOINTS])
     return [
         Visitor(address, pictures[PICTURES * n : PICTURES * (n + 1)], offered[:CHECKPOINTS], known, random.Random(n))
         for n in range(clients)
     ]
 
 
-def visited(visitors: Iterable[Visitor], address: str, seconds: float) -> MemoryWatch | None:
-    """Lets all act at once; the server's memory meanwhile, where it runs on this machine."""
-    process = listener(address)
+def run_visitors(visitors: Iterable[Visitor], address: str, seconds: float) -> MemoryWatch | None:
+    """Let all act at once; return the server's memory meanwhile, where it runs on this machine."""
+    process = find_listener(address)
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=visitor.run, args=(until,)) for visitor in visitors]
     with ExitStack() as stack:
@@ -89,7 +89,7 @@ def visited(visitors: Iterable[Visitor], address: str, seconds: float) -> Memory
     return memory
 
 
-def table(visitors: Iterable[Visitor]) -> str:
+def format_table(visitors: Iterable[Visitor]) -> str:
     """Seconds of every action, over all visitors."""
     times: dict[str, list[float]] = {}
     for visitor in visitors:

@@ -22,15 +22,15 @@ STAY = 8  # actions on one page before it is opened anew
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnPicture:
     """A picture that nobody else has."""
 
     name: str
     content: bytes
 
     @classmethod
-    def drawn(cls, name: str, seed: int) -> Own:
-        """Blocks of colour in a size of its own."""
+    def draw(cls, name: str, seed: int) -> OwnPicture:
+        """Draw blocks of colour in a size of its own."""
         chance = np.random.default_rng(seed)
         coarse = chance.integers(0, 256, (*chance.integers(3, 9, 2), 3), dtype=np.uint8)
         width, height = (int(side) for side in chance.integers(300, 1300, 2))
@@ -48,7 +48,7 @@ class Scene:
     numbers: np.ndarray  # every look's share of every class
 
     @classmethod
-    def sent(cls, answer: Answer) -> Scene:
+    def from_answer(cls, answer: Answer) -> Scene:
         """The traversal among the values of an answer, or the sentence that came instead."""
         texts = [value for value in answer.outputs.values() if isinstance(value, str)]
         for text in texts:
@@ -57,7 +57,7 @@ class Scene:
                 return cls(read["title"], (read["width"], read["height"]), numbers)
         raise QueueError(next((text for text in texts if "tn-problem" in text), "No traversal came back."))
 
-    def same(self, other: Scene) -> bool:
+    def is_same(self, other: Scene) -> bool:
         return (
             (self.title, self.size, self.numbers.shape) == (other.title, other.size, other.numbers.shape)
             and bool(np.allclose(self.numbers, other.numbers, atol=CLOSE, rtol=0))
@@ -72,7 +72,7 @@ class Visitor:
     """Acts until told to stop. What it is sent is compared with what the same picture gave before."""
 
     address: str
-    own: Sequence[Own]
+    own: Sequence[OwnPicture]
     checkpoints: Sequence[str]  # those it opens; the first is the one of the landing
     known: Known
     chance: random.Random = field(default_factory=random.Random)
@@ -104,31 +104,31 @@ class Visitor:
             self.switch(self.chance.choice([spec for spec in self.checkpoints if spec != self.spec]))
 
     def open(self) -> None:
-        with self._timed("open the page"):
+        with self._time("open the page"):
             self.page = QueueClient(self.address)
             self.page.http.get("/").raise_for_status()
             [answer] = self.page.happens("load")
         self.spec = self.checkpoints[0]
-        self._seen(0, answer)
+        self._compare(0, answer)
 
     def examples(self) -> int:
         return str(self.page.values[self.page.component("gallery")]).count("data-example=")
 
     def example(self, number: int) -> None:
-        with self._timed("choose an example"):
+        with self._time("choose an example"):
             [answer] = self.page.happens("click", self.page.component("gallery"), {"example": number})
-        self._seen(number, answer)
+        self._compare(number, answer)
 
-    def upload(self, picture: Own) -> None:
+    def upload(self, picture: OwnPicture) -> None:
         button = self.page.component("upload")
-        with self._timed("upload a picture"):
+        with self._time("upload a picture"):
             self.page.values[button] = self.page.upload(picture.name, picture.content)
             [answer] = self.page.happens("upload", button)
-        self._seen(picture.name, answer)
+        self._compare(picture.name, answer)
 
     def steer(self, plan: list[int]) -> None:
         """Known looks in an order of its own: the answer must name exactly these."""
-        with self._timed("choose looks by hand"):
+        with self._time("choose looks by hand"):
             [answer] = self.page.happens("steer", self.page.component("stage"), {"plan": plan})
         text = next(value for value in answer.outputs.values() if isinstance(value, str))
         if json.loads(text).get("plan") != plan:
@@ -138,26 +138,26 @@ class Visitor:
         """Another checkpoint, which looks at what is on the page: the upload, or its first example."""
         chooser = self.page.component("chooser")
         self.page.values[chooser] = spec
-        with self._timed("open a checkpoint"):
+        with self._time("open a checkpoint"):
             [answer] = self.page.happens("input", chooser)
         self.spec = spec
-        self._seen(self.shown if isinstance(self.shown, str) else 0, answer)
+        self._compare(self.shown if isinstance(self.shown, str) else 0, answer)
 
     @contextmanager
-    def _timed(self, action: str) -> Iterator[None]:
+    def _time(self, action: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
         self.latency.setdefault(action, []).append(time.perf_counter() - start)
 
-    def _seen(self, what: int | str, answer: Answer) -> None:
+    def _compare(self, what: int | str, answer: Answer) -> None:
         """Remembers a first answer; every later one must be the same."""
         self.shown = what
-        scene, key = Scene.sent(answer), (self.spec, what)
-        if not self.known.setdefault(key, scene).same(scene):
+        scene, key = Scene.from_answer(answer), (self.spec, what)
+        if not self.known.setdefault(key, scene).is_same(scene):
             self.mixed_up.append(f"{key}: expected '{self.known[key].title}', was sent '{scene.title}'")
 
 
-def learned(address: str, pictures: Sequence[Own], checkpoints: Sequence[str]) -> Known:
+def learn_answers(address: str, pictures: Sequence[OwnPicture], checkpoints: Sequence[str]) -> Known:
     """What every picture gives each checkpoint while nobody else is there."""
     lone = Visitor(address, pictures, checkpoints, {})
     lone.open()

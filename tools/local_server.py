@@ -16,13 +16,13 @@ SWITCHES = (
 FINISHED = ".tn-stage[data-state=shown]"  # a traversal is on the page
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def answers(address: str) -> bool:
+def is_answering(address: str) -> bool:
     try:
         # No proxy: the environment's would be asked for an address of this machine.
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2).close()
@@ -31,6 +31,6 @@ def answers(address: str) -> bool:
     return True
 
 
-def chromium() -> str | None:
+def find_chromium() -> str | None:
     """Path of the browser: the variable CHROMIUM, or what is installed."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)

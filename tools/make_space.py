@@ -31,7 +31,7 @@ TEXT = "tools/space_readme.md"  # front matter and text of the Space's README.md
 MARK = "# Made by tools/make_space.py."  # first line of .gitattributes: tells a former build
 NOT_FOR_THE_APP = frozenset({"accelerate"})  # pinned for training and evaluation
 ZERO_GPU = "spaces==0.51.3"  # runs the traversal on ZeroGPU hardware; does nothing elsewhere
-LARGE = 10_000_000  # bytes; the Hub refuses larger files outside Git LFS
+MAX_PLAIN_BYTES = 10_000_000  # bytes; the Hub refuses larger files outside Git LFS
 
 
 class SpaceError(ValueError):
@@ -49,28 +49,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     size = sum((options.out / file).stat().st_size for file in files)
     print(f"{options.out}: {len(files)} files, {size / 1e6:.1f} MB")
-    for line in git(ROOT, "status", "--porcelain", "--", *PARTS, TEXT, "requirements.txt").splitlines():
+    for line in run_git(ROOT, "status", "--porcelain", "--", *PARTS, TEXT, "requirements.txt").splitlines():
         print(f"{line[3:]}: {'left out, git does not know it' if line[:2] == '??' else 'not committed yet'}")
     return 0
 
 
 def assemble(out: Path, root: Path = ROOT) -> list[str]:
     """Writes the folder; the names of its files, sorted."""
-    made_ready(out)
-    tracked = tracked_files(root)
+    prepare_folder(out)
+    tracked = list_tracked_files(root)
     for name in tracked:
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / name, target)
-    pins = requirements((root / "requirements.txt").read_text(encoding="utf-8"))
-    write(out / "requirements.txt", "\n".join([*pins, ""]))
-    write(out / "README.md", readme((root / TEXT).read_text(encoding="utf-8"), pins, hub_names(root)))
+    pins = read_requirements((root / "requirements.txt").read_text(encoding="utf-8"))
+    write_text(out / "requirements.txt", "\n".join([*pins, ""]))
+    write_text(out / "README.md", build_readme((root / TEXT).read_text(encoding="utf-8"), pins, find_hub_names(root)))
     own = ["README.md", "requirements.txt"]
-    write(out / ".gitattributes", attributes(out, sorted([*tracked, *own])))
+    write_text(out / ".gitattributes", build_attributes(out, sorted([*tracked, *own])))
     return sorted([*tracked, *own, ".gitattributes"])
 
 
-def made_ready(out: Path) -> None:
+def prepare_folder(out: Path) -> None:
     """An empty folder, where only what we made before may be removed."""
     if out.exists() and not out.is_dir():
         raise SpaceError(f"'{out}' is a file; name a folder for the Space.")
@@ -92,9 +92,9 @@ def is_build(folder: Path) -> bool:
     return file.is_file() and file.read_text(encoding="utf-8", errors="replace").startswith(MARK)
 
 
-def tracked_files(root: Path) -> list[str]:
+def list_tracked_files(root: Path) -> list[str]:
     """What git knows of the parts of the app. Every part must be there."""
-    names = [name for name in git(root, "ls-files", "-z", "--", *PARTS).split("\0") if name]
+    names = [name for name in run_git(root, "ls-files", "-z", "--", *PARTS).split("\0") if name]
     for part in PARTS:
         if not any(name == part or name.startswith(f"{part}/") for name in names):
             raise SpaceError(f"'{part}' is not in the repository, and the Space needs it.")
@@ -104,7 +104,7 @@ def tracked_files(root: Path) -> list[str]:
     return sorted(names)
 
 
-def git(root: Path, *arguments: str) -> str:
+def run_git(root: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -112,7 +112,7 @@ def git(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def requirements(text: str) -> list[str]:
+def read_requirements(text: str) -> list[str]:
     """The app's pins, and the package for ZeroGPU."""
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     pins = [line for line in lines if line and line.partition("==")[0] not in NOT_FOR_THE_APP]
@@ -121,11 +121,11 @@ def requirements(text: str) -> list[str]:
     return sorted([*pins, ZERO_GPU], key=str.lower)
 
 
-def version_of(package: str, pins: Iterable[str]) -> str:
+def find_version(package: str, pins: Iterable[str]) -> str:
     return next(pin.partition("==")[2] for pin in pins if pin.partition("==")[0] == package)
 
 
-def hub_names(root: Path) -> dict[str, list[str]]:
+def find_hub_names(root: Path) -> dict[str, list[str]]:
     """Models and data sets of the Hub that the registry names."""
     registry = yaml.safe_load((root / "checkpoints.yaml").read_text(encoding="utf-8"))
     entries: list[dict[str, Any]] = registry["checkpoints"]
@@ -134,19 +134,19 @@ def hub_names(root: Path) -> dict[str, list[str]]:
     return {field: sorted({name for name in names if name}) for field, names in found.items()}
 
 
-def readme(text: str, pins: Iterable[str], hub: dict[str, list[str]]) -> str:
+def build_readme(text: str, pins: Iterable[str], hub: dict[str, list[str]]) -> str:
     """The Space's README: the Hub installs the Gradio that the front matter names, so it is the pinned one."""
     _, front, body = text.split("---\n", 2)
     settings: dict[str, Any] = {}
     for name, value in yaml.safe_load(front).items():
         settings[name] = value
         if name == "sdk":
-            settings["sdk_version"] = version_of("gradio", pins)
+            settings["sdk_version"] = find_version("gradio", pins)
     settings |= {field: names for field, names in hub.items() if names}
     return f"---\n{yaml.safe_dump(settings, allow_unicode=True, sort_keys=False)}---\n{body}"
 
 
-def attributes(out: Path, names: Iterable[str]) -> str:
+def build_attributes(out: Path, names: Iterable[str]) -> str:
     """Git LFS for what the Hub refuses to take otherwise: binary files of any size, and large ones."""
     rules = [f"{name} filter=lfs diff=lfs merge=lfs -text" for name in names if needs_lfs(out / name)]
     return "\n".join([MARK, *rules, ""])
@@ -155,10 +155,10 @@ def attributes(out: Path, names: Iterable[str]) -> str:
 def needs_lfs(file: Path) -> bool:
     with file.open("rb") as content:
         binary = b"\0" in content.read(8000)  # git's own rule
-    return binary or file.stat().st_size > LARGE
+    return binary or file.stat().st_size > MAX_PLAIN_BYTES
 
 
-def write(file: Path, text: str) -> None:
+def write_text(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -41,7 +41,7 @@ EXAMPLES = (
 )
 
 
-def drawn() -> dict[Example, Sample]:
+def draw_examples() -> dict[Example, Sample]:
     """The canvases, from the seed alone."""
     recipe = read_recipe(RECIPE)
     canvases = open_split(recipe.data, "validation", seed=recipe.seed)
@@ -53,22 +53,22 @@ def drawn() -> dict[Example, Sample]:
     return found
 
 
-def write(folder: Path) -> None:
+def write_examples(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for example, sample in drawn().items():
+        for example, sample in draw_examples().items():
             # Lossless; a third smaller than PNG.
             Image.fromarray(sample.image).save(folder / example.file, "WEBP", lossless=True, quality=100, method=6)
     except OSError as error:
         raise TNetError(f"Cannot write '{folder}': {error.strerror or error}.") from None
 
 
-def changed(folder: Path) -> list[str]:
+def find_changed(folder: Path) -> list[str]:
     """The files that are missing or show something else."""
-    return [e.file for e, sample in drawn().items() if not _shows(folder / e.file, sample.image)]
+    return [e.file for e, sample in draw_examples().items() if not _is_shown(folder / e.file, sample.image)]
 
 
-def _shows(path: Path, pixels: np.ndarray) -> bool:
+def _is_shown(path: Path, pixels: np.ndarray) -> bool:
     try:
         with Image.open(path) as image:
             return np.array_equal(np.asarray(image.convert("RGB")), pixels)
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if not options.check:
-            write(options.out)
+            write_examples(options.out)
             return 0
-        wrong = changed(options.out)
+        wrong = find_changed(options.out)
     except TNetError as error:
         print(error, file=sys.stderr)
         return 1

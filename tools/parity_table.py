@@ -38,7 +38,7 @@ class Row:
         return f"{self.preset}@{self.locations or 'all'}"
 
 
-def _preset(table: str, row: dict[str, str]) -> str | None:
+def _find_preset(table: str, row: dict[str, str]) -> str | None:
     model = row["model"]
     if table == "imagenet":
         return {"BagNet-77": "bagnet77", "TNet": "imagenet-bagnet77"}.get(model)
@@ -50,27 +50,27 @@ def _preset(table: str, row: dict[str, str]) -> str | None:
     return {"EfficientNet": f"{table}-en-b{size}", "TNet": f"{table}-b{size}"}.get(family)
 
 
-def _budget(preset: str, locations: str) -> tuple[int, ...]:
+def _find_budget(preset: str, locations: str) -> tuple[int, ...]:
     if preset == "fmow-b0-3l":  # looks in all -> looks per grid: 2 + 2 * 1, 2 + 2 * 2
         return {"4": (2, 1), "6": (2, 2)}[locations]
     return (int(locations),) if locations else ()
 
 
-def _rows() -> list[Row]:
+def _read_rows() -> list[Row]:
     found = []
     for table in ("imagenet", "fmow", "cub", "nabirds"):
         with (PUBLISHED / f"{table}.csv").open(newline="") as file:
             for row in csv.DictReader(file):
-                preset = _preset(table, row)
+                preset = _find_preset(table, row)
                 if preset is None:  # other authors' models
                     continue
                 numbers = float(row["gflops"]), float(row["params_m"])
-                budget = _budget(preset, row["locations"])
+                budget = _find_budget(preset, row["locations"])
                 found.append(Row(table, row["model"], row["locations"], preset, budget, *numbers))
     return found
 
 
-ROWS = _rows()
+ROWS = _read_rows()
 
 _HEAD = """# Parity with the published tables
 
@@ -85,7 +85,7 @@ differ by more than 1.6 % from the printed number: there we follow the official 
 """
 
 
-def render() -> str:
+def render_document() -> str:
     """The whole document."""
     lines = []
     for row in ROWS:
@@ -101,4 +101,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "parity.md").write_text(render())
+    (ROOT / "docs" / "parity.md").write_text(render_document())

@@ -86,39 +86,39 @@ class QueueClient:
         body = {"data": data, "event_data": event_data, "fn_index": function, "trigger_id": trigger}
         body["session_hash"] = self.session
         start = time.perf_counter()
-        sent, notices = self._queued(body) if described["queue"] else (self._direct(body), ())
+        sent, notices = self._call_queued(body) if described["queue"] else (self._call_directly(body), ())
         seconds = time.perf_counter() - start
         outputs = dict(zip(described["outputs"], sent, strict=True))
         for number, value in outputs.items():
-            self._keep(number, value)
+            self._remember(number, value)
         return Answer(outputs, seconds, notices)
 
     def upload(self, name: str, content: bytes) -> dict[str, Any]:
         """The file on the server, as a component's value."""
         answer = self.http.post(f"{API}/upload", files={"files": (name, content)})
         if answer.status_code != 200:
-            raise QueueError(sentence(answer))
+            raise QueueError(read_problem(answer))
         path = answer.json()[0]
         meta = {"_type": "gradio.FileData"}
         return {"path": path, "orig_name": name, "size": len(content), "mime_type": "", "meta": meta}
 
-    def _queued(self, body: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
+    def _call_queued(self, body: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
         joined = self.http.post(f"{API}/queue/join", json=body)
         if joined.status_code != 200:
-            raise QueueError(sentence(joined))
-        return self._result(joined.json()["event_id"])
+            raise QueueError(read_problem(joined))
+        return self._wait_for_result(joined.json()["event_id"])
 
-    def _direct(self, body: dict[str, Any]) -> list[Any]:
+    def _call_directly(self, body: dict[str, Any]) -> list[Any]:
         """A function that does not wait in the queue."""
         answer = self.http.post(f"{API}/run/predict", json=body)
         if answer.status_code != 200:
-            raise QueueError(sentence(answer))
+            raise QueueError(read_problem(answer))
         return list(answer.json()["data"])
 
-    def _result(self, event: str) -> tuple[list[Any], tuple[str, ...]]:
+    def _wait_for_result(self, event: str) -> tuple[list[Any], tuple[str, ...]]:
         """Waits for an event's last message."""
         notices: list[str] = []
-        for message in self._messages():
+        for message in self._read_messages():
             if message.get("event_id") not in (event, None):
                 continue
             if message["msg"] == "log":
@@ -133,13 +133,13 @@ class QueueClient:
                 raise QueueError(message["message"])
         raise QueueError("The server ended the connection without an answer.")
 
-    def _messages(self) -> Iterator[dict[str, Any]]:
+    def _read_messages(self) -> Iterator[dict[str, Any]]:
         with self.http.stream("GET", f"{API}/queue/data", params={"session_hash": self.session}) as stream:
             for line in stream.iter_lines():
                 if line.startswith("data:"):
                     yield json.loads(line[5:])
 
-    def _keep(self, number: int, value: Any) -> None:
+    def _remember(self, number: int, value: Any) -> None:
         """A component's value after an output, which may change only other properties of it."""
         if isinstance(value, dict) and value.get("__type__") == "update":
             if "value" not in value:
@@ -148,7 +148,7 @@ class QueueClient:
         self.values[number] = value
 
 
-def sentence(answer: httpx.Response) -> str:
+def read_problem(answer: httpx.Response) -> str:
     """What a refusal says."""
     try:
         told = answer.json()

@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
-from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
+from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port, is_answering
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 120
@@ -31,14 +31,14 @@ WIDTH = 900  # pixels of the moving picture
 
 
 @contextmanager
-def app() -> Iterator[str]:
+def run_app() -> Iterator[str]:
     """Address of the app."""
-    port = free_port()
+    port = find_free_port()
     address = f"http://127.0.0.1:{port}"
     process = subprocess.Popen([sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not answers(address):
+        while not is_answering(address):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise TNetError("The app did not start; try `python app.py` to see why.")
             time.sleep(0.3)
@@ -49,8 +49,8 @@ def app() -> Iterator[str]:
 
 
 @contextmanager
-def browser() -> Iterator[Page]:
-    executable = chromium()
+def open_browser() -> Iterator[Page]:
+    executable = find_chromium()
     if executable is None:
         raise TNetError("Pictures are taken with Chromium: install it, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
@@ -67,7 +67,7 @@ def visit(page: Page, address: str, theme: str) -> None:
     page.wait_for_timeout(800)  # bars arrive at their length
 
 
-def frames(page: Page) -> list[Image.Image]:
+def take_frames(page: Page) -> list[Image.Image]:
     """The board after 0, 1, … looks."""
     taken = []
     board = page.locator(".tn-board")
@@ -85,20 +85,20 @@ def frames(page: Page) -> list[Image.Image]:
     return evened
 
 
-def make(folder: Path) -> list[Path]:
+def make_pictures(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     still, dark, moving = (folder / name for name in ("explore.png", "explore-dark.png", "explore.gif"))
-    with app() as address, browser() as page:
+    with run_app() as address, open_browser() as page:
         visit(page, address, "light")
-        _shot(page, still)
-        first, *others = (frame.quantize(255) for frame in frames(page))
+        _take_picture(page, still)
+        first, *others = (frame.quantize(255) for frame in take_frames(page))
         first.save(moving, save_all=True, append_images=others, duration=[1800, *[1100] * (STEPS - 1), 2600], loop=0)
         visit(page, address, "dark")
-        _shot(page, dark)
+        _take_picture(page, dark)
     return [still, dark, moving]
 
 
-def _shot(page: Page, file: Path) -> None:
+def _take_picture(page: Page, file: Path) -> None:
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     shot.resize((1152, round(shot.height * 1152 / shot.width)), Image.Resampling.LANCZOS).save(file, optimize=True)
 
@@ -109,7 +109,7 @@ def main() -> int:
     given = parser.parse_args()
 
     def run() -> None:
-        for file in make(given.out):
+        for file in make_pictures(given.out):
             print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
 
     return finished(run)

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-SETTLED = 0.05  # growth of the last third over the middle one that counts as none …
-SETTLED_BYTES = 40e6  # … or this much: what the allocator keeps comes and goes
+STABLE_SHARE = 0.05  # growth of the last third over the middle one that counts as none …
+STABLE_BYTES = 40e6  # … or this much: what the allocator keeps comes and goes
 
 
 class MemoryWatch:
@@ -33,7 +33,7 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while True:
-            self.samples.append(resident(self.process))
+            self.samples.append(read_resident_bytes(self.process))
             if self._over.wait(1.0):
                 return
 
@@ -45,7 +45,7 @@ class MemoryWatch:
 
     def stable(self) -> bool:
         _, middle, last = self.thirds()
-        return last - middle <= max(SETTLED * middle, SETTLED_BYTES)
+        return last - middle <= max(STABLE_SHARE * middle, STABLE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Shares:
         return self.own + self.mapped
 
 
-def shares(process: int) -> Shares:
-    """Of a process; 0 once it has ended."""
+def read_shares(process: int) -> Shares:
+    """Read the memory of a process; 0 once it has ended."""
     try:
         pages, mapped = map(int, Path(f"/proc/{process}/statm").read_text().split()[1:3])
     except OSError:
@@ -70,17 +70,17 @@ def shares(process: int) -> Shares:
     return Shares((pages - mapped) * size, mapped * size)
 
 
-def resident(process: int) -> int:
+def read_resident_bytes(process: int) -> int:
     """Bytes in memory; 0 once the process has ended."""
-    return shares(process).total
+    return read_shares(process).total
 
 
-def listener(address: str) -> int | None:
+def find_listener(address: str) -> int | None:
     """The process that answers at an address of this machine, where it can be told."""
     parts = urlsplit(address)
     if parts.hostname not in ("127.0.0.1", "localhost"):
         return None
-    inodes = set(_listening(parts.port or 80))
+    inodes = set(_find_sockets(parts.port or 80))
     for place in Path("/proc").glob("[0-9]*/fd/*"):
         try:
             target = str(place.readlink())
@@ -91,7 +91,7 @@ def listener(address: str) -> int | None:
     return None
 
 
-def _listening(port: int) -> Iterator[str]:
+def _find_sockets(port: int) -> Iterator[str]:
     """Inodes of the sockets that listen at a port."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
+from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port, is_answering
 from tools.queue_client import QueueClient
 
 START_SECONDS = 180.0
@@ -38,7 +38,7 @@ class RunError(ValueError):
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Seconds since the process was started, and its memory."""
 
     answers: float
@@ -48,9 +48,9 @@ class Measured:
     peak_bytes: int
 
 
-def measure(folder: Path, python: Path, home: Path) -> Measured:
+def measure(folder: Path, python: Path, home: Path) -> Measurement:
     """Starts the app of this folder alone and waits until its landing traversal is on the page."""
-    with browser() as page, running(folder, python, home) as app:
+    with open_browser() as page, run_app(folder, python, home) as app:
         answered = time.monotonic() - app.started
         by = "Chromium" if page is not None else "the queue"
         if page is not None:
@@ -61,13 +61,15 @@ def measure(folder: Path, python: Path, home: Path) -> Measured:
             visitor.happens("load")
             visitor.close()
         landed = time.monotonic() - app.started
-        if "Traceback" in app.said():
-            raise RunError(f"The app reported an error:\n{app.said()}")
-        return Measured(answered, landed, by, processor_seconds(app.process.pid), peak_memory(app.process.pid))
+        if "Traceback" in app.read_log():
+            raise RunError(f"The app reported an error:\n{app.read_log()}")
+        return Measurement(
+            answered, landed, by, read_processor_seconds(app.process.pid), read_peak_memory(app.process.pid)
+        )
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningApp:
     """The app in its process."""
 
     process: subprocess.Popen[bytes]
@@ -75,27 +77,27 @@ class Running:
     log: Path
     started: float  # time.monotonic()
 
-    def said(self) -> str:
+    def read_log(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
-def running(folder: Path, python: Path, home: Path) -> Iterator[Running]:
+def run_app(folder: Path, python: Path, home: Path) -> Iterator[RunningApp]:
     """The app, once it answers. Nothing is inherited from this environment."""
-    port = free_port()
-    kept = occupied(RELOAD_PORT)
+    port = find_free_port()
+    kept = hold_port(RELOAD_PORT)
     log = home / "log.txt"
-    variables = environment(python, home, port)
+    variables = build_environment(python, home, port)
     started = time.monotonic()
     with log.open("w") as output:
         process = subprocess.Popen([python, "app.py"], cwd=folder, env=variables, stdout=output, stderr=output)
-    app = Running(process, f"http://127.0.0.1:{port}", log, started)
+    app = RunningApp(process, f"http://127.0.0.1:{port}", log, started)
     try:
-        while not answers(app.address):
+        while not is_answering(app.address):
             if process.poll() is not None:
-                raise RunError(f"The app ended with code {process.returncode}:\n{app.said()}")
+                raise RunError(f"The app ended with code {process.returncode}:\n{app.read_log()}")
             if time.monotonic() - started > START_SECONDS:
-                raise RunError(f"The app did not answer within {START_SECONDS:.0f} s:\n{app.said()}")
+                raise RunError(f"The app did not answer within {START_SECONDS:.0f} s:\n{app.read_log()}")
             time.sleep(0.1)
         yield app
     finally:
@@ -108,7 +110,7 @@ def running(folder: Path, python: Path, home: Path) -> Iterator[Running]:
         kept.close()
 
 
-def environment(python: Path, home: Path, port: int) -> dict[str, str]:
+def build_environment(python: Path, home: Path, port: int) -> dict[str, str]:
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
     here = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
     path = {"PATH": f"{python.parent}:/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
@@ -123,7 +125,7 @@ def has_package(python: Path, name: str) -> bool:
     return subprocess.run([python, "-c", test], check=False).returncode == 0
 
 
-def occupied(port: int) -> socket.socket:
+def hold_port(port: int) -> socket.socket:
     """Holds a port without listening, so that nothing else can; another's stays what it is."""
     holder = socket.socket()
     with suppress(OSError):
@@ -132,9 +134,9 @@ def occupied(port: int) -> socket.socket:
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
+def open_browser() -> Iterator[Any]:
     """A page of a real Chromium, or None where there is none."""
-    executable = chromium()
+    executable = find_chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -150,7 +152,7 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-def processor_seconds(process: int) -> float:
+def read_processor_seconds(process: int) -> float:
     """Computing time of all threads of the process so far; 0 where the system does not tell."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -159,7 +161,7 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def peak_memory(process: int) -> int:
+def read_peak_memory(process: int) -> int:
     """The most memory the process held at once, in bytes; 0 where the system does not tell."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()

@@ -23,7 +23,7 @@ from viz.common import fragments
 
 
 def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
-    """The content of the tab, inside the current context; everything is made when it is opened, or its clock ticks."""
+    """Build the tab in the current context; everything is made when it is opened, or its timer ticks."""
     auditor = Auditor(explorer, cards)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -52,7 +52,7 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
         spec: str, known: str, session: Session | None, before: OpenReport | None, pause: Any = None,
         progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
-        """Follows what is explored; where that is as before, the tab is as it was left."""
+        """Show what is explored; where that is as before, the tab is as it was left."""
         return [*follow(spec, known), *look(session, before, progress), restart_timer(session, pause)]
 
     def follow(spec: str, known: str) -> list[Any]:

@@ -20,7 +20,7 @@ from viz import compare as shown
 
 
 def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
-    """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
+    """Build the tab in the current context. Nothing is computed until it is opened or its timer ticks."""
     comparer = Comparer(explorer)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
@@ -36,20 +36,20 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
 
     def on_open(session: Session | None, brought: str | None, pause: Any = None) -> list[Any]:
         try:
-            told = add_turn(comparer.build_offer(session, brought))
+            message = add_turn(comparer.build_offer(session, brought))
         except tn.TNetError as error:
-            told = problem(error)
-        return [told, restart_timer(session, pause)]
+            message = problem(error)
+        return [message, restart_timer(session, pause)]
 
     def on_ask(
         session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> str:
         asked = read_event(event)
         try:
-            told = comparer.build_pair(
+            message = comparer.build_pair(
                 session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides")
             )
-            return add_turn(told)
+            return add_turn(message)
         except tn.TNetError as error:
             return problem(error, asked.get("ask"))
 

@@ -39,7 +39,7 @@ class Explored(NamedTuple):
 
 
 def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
-    """Builds the tab's content in the current context. No picture is looked at until a browser asks."""
+    """Build the tab in the current context. No picture is looked at until a browser asks."""
     spec = explorer.landing
     first = explorer.build_panel(spec)
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -59,44 +59,44 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="camera")
             more = gr.Button("More examples", size="md", elem_id="more", **first.more)
             invited = gr.HTML(**first.invitation, **plain, elem_id="invitation")
-        named = named_field() if explorer.local else None
+        named = build_path_field() if explorer.local else None
     problem = gr.HTML("", **plain, elem_id="problem")
     view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="stage")
 
     chosen = [session, view, examples, problem]
-    furnished = [chooser, about, notice, invited, more]
-    nothing, still = [gr.skip()] * len(chosen), [gr.skip()] * (1 + len(furnished))  # what stays as it is
+    panel_parts = [chooser, about, notice, invited, more]
+    nothing, still = [gr.skip()] * len(chosen), [gr.skip()] * (1 + len(panel_parts))  # what stays as it is
 
-    def shown(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
+    def show(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
         sent = add_turn(sent, link=build_address(explorer, spec, where), **extra)
         return [made, sent, render_gallery(explorer.list_pictures(spec), selected), fragments.warning(sentence)]
 
-    def unchanged(error: tn.TNetError) -> list[Any]:
+    def show_problem(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
 
     def attempt(order: RequestOrder, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
-        """A picture under the checkpoint the page was at; nothing, if the page went elsewhere meanwhile."""
+        """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
         wish = order.request_picture(spec)
         try:
             made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
-            return unchanged(error) if order.reject(wish, spec) else nothing
-        return shown(spec, where, made, sent) if order.accept(wish, made.scene, where) else nothing
+            return show_problem(error) if order.reject(wish, spec) else nothing
+        return show(spec, where, made, sent) if order.accept(wish, made.scene, where) else nothing
 
     def on_load(order: RequestOrder, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
         wish = order.request_checkpoint(explorer.landing)
         try:
             found = open_link(explorer, read_query(request), lambda what: progress(0, desc=what))
         except tn.TNetError as error:
-            return [*still, *unchanged(error)]
+            return [*still, *show_problem(error)]
         if not order.accept(wish, found.session.scene, found.where, found.spec):
             return [*still, *nothing]
         order.mode = found.session.mode
-        changes = [found.spec, *parts(found.panel)] if found.panel is not None else still
+        changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
         return [
             *changes,
-            *shown(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
+            *show(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
         ]
 
     def on_example(order: RequestOrder, spec: str, event: gr.EventData) -> list[Any]:
@@ -112,7 +112,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         try:
             where = resolve_local_file(path, local=explorer.local and is_local_request(request))
         except tn.TNetError as error:
-            return unchanged(error)
+            return show_problem(error)
         return attempt(order, spec, where, lambda what: progress(0, desc=what))
 
     def on_checkpoint(
@@ -131,15 +131,15 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         except tn.TNetError as error:
             if not order.reject(wish, spec):
                 return [*still, *nothing]
-            return [gr.skip(), gr.update(value=spec), *still[2:], *unchanged(error)]
+            return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
         if not order.accept(wish, made.scene, where):
             return [*still, *nothing]
-        return [wanted, *parts(new), *shown(wanted, where, made, sent)]
+        return [wanted, *list_updates(new), *show(wanted, where, made, sent)]
 
     def on_sample(
         order: RequestOrder, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
-        """The same picture, its looks cut from other pixels. Pictures after it are looked at in the same way."""
+        """Cut the looks at the same picture from other pixels. Pictures after it are looked at in the same way."""
         asked = read_event(event)
         spec = "" if session is None else session.spec
         wish = order.request_picture(spec)
@@ -154,7 +154,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         if not order.accept(wish, made.scene, session.where):
             return nothing
         order.mode = mode
-        return shown(spec, session.where, made, sent, again=True)
+        return show(spec, session.where, made, sent, again=True)
 
     def on_more(order: RequestOrder, spec: str) -> list[Any]:
         try:
@@ -184,7 +184,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         "api_visibility": "private",
     }
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
-    demo.load(on_load, [order], [opened, *furnished, *chosen], **wait)
+    demo.load(on_load, [order], [opened, *panel_parts, *chosen], **wait)
     # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
     examples.click(on_example, [order, opened], chosen, trigger_mode="multiple", **wait)
     read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
@@ -192,7 +192,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     if named is not None:
         named.submit(on_named, [order, opened, named], chosen, preprocess=False, **read)
     chooser.input(
-        on_checkpoint, [order, chooser, opened, session], [opened, *furnished, *chosen],
+        on_checkpoint, [order, chooser, opened, session], [opened, *panel_parts, *chosen],
         show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
     )  # fmt: skip
     view.steer(on_steer, [order, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
@@ -221,15 +221,15 @@ def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> No
     view.take(on_take, [session], [taken], concurrency_limit=MAX_PARALLEL_FILES, **quiet)
 
 
-def named_field() -> gr.Textbox:
-    """For a file of the visitor's own computer: nothing of it is uploaded or copied."""
-    told = "its path, then Enter; a TIFF, JPEG or PNG of any size"
-    return gr.Textbox(label="Open a file on this computer", placeholder=told, max_lines=1, elem_id="named")
+def build_path_field() -> gr.Textbox:
+    """Build the field that names a file of the visitor's own computer: nothing of it is uploaded or copied."""
+    hint = "its path, then Enter; a TIFF, JPEG or PNG of any size"
+    return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="named")
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own
 
 
-def parts(shown: CheckpointPanel) -> list[Any]:
-    """Changes of the components, in the order of the fields, which is that of the page's outputs."""
-    return [gr.update(**getattr(shown, field.name)) for field in fields(shown)]
+def list_updates(panel: CheckpointPanel) -> list[Any]:
+    """Return the changes of the components, in the order of the fields, which is that of the page's outputs."""
+    return [gr.update(**getattr(panel, field.name)) for field in fields(panel)]

@@ -1,4 +1,4 @@
-"""Where traversals compute: on a GPU that a hosted Space lends per call (ZeroGPU), elsewhere in one thread for all."""
+"""Runs traversals: on a GPU that a hosted Space lends per call (ZeroGPU), elsewhere in one thread for all."""
 
 from __future__ import annotations
 

@@ -113,10 +113,10 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a receiver of the body, then of whatever else comes from the connection."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return again
+    return receive_again
 
 
 def check_call(body: bytes, app: App, waits: bool) -> None:

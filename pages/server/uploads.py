@@ -1,4 +1,4 @@
-"""Where uploads lie while they are needed: a folder of this process alone, from which old files vanish."""
+"""The folder of uploads: it belongs to this process alone, and old files vanish from it."""
 
 from __future__ import annotations
 

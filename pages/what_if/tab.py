@@ -21,7 +21,7 @@ FIRST = "flip"  # what is tried first
 
 
 def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
-    """The content of the tab, inside the current context. Nothing is computed until it is opened or its clock ticks."""
+    """Build the tab in the current context. Nothing is computed until it is opened or its timer ticks."""
     experimenter = Experimenter(explorer)
     tab = get_render_context()
     plain: dict[str, Any] = {"apply_default_css": False}
@@ -44,8 +44,8 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     asked: list[Any] = [kind, x, y, scale, source, target]
     owners = {"shift": (x, y), "scale": (scale,), "paste": (source, target)}  # which fields belong to which change
 
-    def shown(now: str) -> list[Any]:
-        """Which fields are to be seen."""
+    def show_fields(now: str) -> list[Any]:
+        """Return which fields are to be seen."""
         return [gr.update(visible=field in owners.get(now, ())) for field in asked[1:]]
 
     def on_open(
@@ -54,7 +54,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
         return [*follow(session, before, progress), restart_timer(session, pause)]
 
     def follow(session: Session | None, before: OriginalPicture | None, progress: gr.Progress) -> list[Any]:
-        """What is explored; where that is as before, the tab is as it was left."""
+        """Show what is explored; where that is as before, the tab is as it was left."""
         if before is not None and before.session is session:
             return [gr.skip()] * (3 + len(asked))
         progress(0, desc="Looking at the picture")
@@ -88,7 +88,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
             )
         except tn.TNetError as error:
             return [*[gr.skip()] * (1 + len(asked)), fragments.problem(str(error)), gr.skip()]
-        return [gr.skip(), gr.skip(), *shown(kind), "", render_experiment(found)]
+        return [gr.skip(), gr.skip(), *show_fields(kind), "", render_experiment(found)]
 
     made = [known, *asked, noted, view]
     turn: dict[str, Any] = {

@@ -105,7 +105,7 @@ class Evaluator:
         self, session: str, file: str, name: str, request: EvaluationRequest, report: Report, into: str
     ) -> EvaluationResult:
         """Evaluate a zip of class folders, unpacked for the time being below `into`."""
-        with self._run_in_turn(session, report) as run, unpacked(file, name, into, run.check) as found:
+        with self._run_in_turn(session, report) as run, unpack_zip(file, name, into, run.check) as found:
             return self._evaluate(found.dataset, request, run, report, told_of_files(found.left_out))
 
     def evaluate_folder(

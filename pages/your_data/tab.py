@@ -27,7 +27,7 @@ POLICIES = (
 
 
 def build_your_data_tab(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) -> None:
-    """The content of the tab, inside the current context; `own` gets what was measured."""
+    """Build the tab in the current context; `own` gets what was measured."""
     explorer = evaluator.explorer
     plain: dict[str, Any] = {"apply_default_css": False}
     with gr.Column(elem_id="your-data", elem_classes="your-data"):

@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect, sync_play
 
 import tnet_core as tn
 from tests.support.processes import PythonProcess
-from tools.local_server import FINISHED, SWITCHES, answers, chromium, free_port
+from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port, is_answering
 from viz.examples import draw_picture
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def copy_of_the_project(folder: Path, registry: str = "schema: 1\ncheckpoints: [
 @contextmanager
 def running(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     """Address of the app of a folder, which cannot reach the network: all its proxies lead nowhere."""
-    port = free_port()
+    port = find_free_port()
     nowhere = "http://127.0.0.1:9"
     sealed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), nowhere)
     sealed |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost", "TNET_REGISTRY": ""}
@@ -46,7 +46,7 @@ def running(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not answers(address):
+        while not is_answering(address):
             if app.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"The app did not start:\n{log.read_text()}")
             time.sleep(0.2)
@@ -68,7 +68,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[BrowserContext]:
-    executable = chromium()
+    executable = find_chromium()
     if executable is None:
         pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tnet_core as tn
-from tools.parity_table import DEPARTURES, ROOT, ROWS, Row, render
+from tools.parity_table import DEPARTURES, ROOT, ROWS, Row, render_document
 
 pytestmark = pytest.mark.slow
 
@@ -73,4 +73,4 @@ def test_parameters_equal_the_official_variables_exactly(name: str, count: int) 
 
 
 def test_the_documented_parity_table_is_current() -> None:
-    assert (ROOT / "docs" / "parity.md").read_text() == render()
+    assert (ROOT / "docs" / "parity.md").read_text() == render_document()

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from tools.local_server import free_port
+from tools.local_server import find_free_port
 
 LAUNCH: dict[str, Any] = {
     "server_name": "127.0.0.1", "footer_links": [], "run_history": False, "enable_monitoring": False,
@@ -22,7 +22,7 @@ def launched(demo: gr.Blocks, **options: Any) -> Iterator[str]:
     """Its address. The server asks itself whether it is there, so no proxy may be in between."""
     before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
     os.environ.update(dict.fromkeys(before, "127.0.0.1,localhost"))
-    port = free_port()
+    port = find_free_port()
     try:
         demo.launch(server_port=port, prevent_thread_lock=True, **LAUNCH, **options)
         yield f"http://127.0.0.1:{port}"

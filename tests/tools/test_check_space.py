@@ -61,4 +61,4 @@ def test_another_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_package_that_does_not_exist_for_the_space_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(ValueError, match=r"^torch==0\.0\.0 has no wheel for Python 3\.12 on a Space: .*torch==0\.0\.0"):
-        check_space.exists_for_the_space("torch==0.0.0", "3.12")
+        check_space.check_wheel("torch==0.0.0", "3.12")

@@ -9,7 +9,7 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, picture, tiny
-from tools.half_precision import compare
+from tools.half_precision import compare_answers
 from training.data.sample import Sample
 
 pytestmark = pytest.mark.slow
@@ -37,8 +37,8 @@ def changed(model: tn.TNet, noise: float) -> tn.TNet:
 def test_the_same_weights_change_nothing_and_others_are_counted() -> None:
     torch.manual_seed(0)
     model, budgets = tiny(TINY), [(0,), (1,), (3,)]
-    assert [row[0] for row in compare([model, model], Pictures(), budgets).values()] == [0, 0, 0]
-    found = compare([model, changed(model, 3.0)], Pictures(), budgets)
+    assert [row[0] for row in compare_answers([model, model], Pictures(), budgets).values()] == [0, 0, 0]
+    found = compare_answers([model, changed(model, 3.0)], Pictures(), budgets)
     assert list(found) == budgets
     for budget, (differ, right, _) in found.items():
         assert 0 < differ <= 20
@@ -46,4 +46,6 @@ def test_the_same_weights_change_nothing_and_others_are_counted() -> None:
             int(tn.traverse(model, picture(seed=i), budget=budget).logits().argmax()) == i % 5 for i in range(20)
         )
         assert right == expected
-    assert max(row[0] for row in compare([model, changed(model, 3.0)], Pictures(), budgets, limit=3).values()) <= 3
+    assert (
+        max(row[0] for row in compare_answers([model, changed(model, 3.0)], Pictures(), budgets, limit=3).values()) <= 3
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.server_memory import MemoryWatch, Shares, listener, resident, shares
+from tools.server_memory import MemoryWatch, Shares, find_listener, read_resident_bytes, read_shares
 
 
 def test_the_process_that_listens_at_an_address_is_found() -> None:
@@ -17,29 +17,29 @@ def test_the_process_that_listens_at_an_address_is_found() -> None:
         server.bind(("127.0.0.1", 0))
         server.listen()
         port = server.getsockname()[1]
-        assert listener(f"http://127.0.0.1:{port}") == os.getpid()
-    assert listener(f"http://127.0.0.1:{port}") is None
+        assert find_listener(f"http://127.0.0.1:{port}") == os.getpid()
+    assert find_listener(f"http://127.0.0.1:{port}") is None
 
 
 def test_a_server_elsewhere_has_no_process_here() -> None:
-    assert listener("https://example.com:443") is None
+    assert find_listener("https://example.com:443") is None
 
 
 def test_memory_is_that_of_the_process() -> None:
-    before = resident(os.getpid())
+    before = read_resident_bytes(os.getpid())
     held = bytearray(os.urandom(60_000_000))
-    assert 50e6 < resident(os.getpid()) - before < 120e6
-    assert len(held) and resident(2**22 + 1) == 0  # above the largest number of a process
+    assert 50e6 < read_resident_bytes(os.getpid()) - before < 120e6
+    assert len(held) and read_resident_bytes(2**22 + 1) == 0  # above the largest number of a process
 
 
 def test_what_a_process_has_written_is_told_from_files_it_reads(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(os.urandom(60_000_000))
-    before = shares(os.getpid())
+    before = read_shares(os.getpid())
     with (tmp_path / "a").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert sum(mapped[:: mmap.PAGESIZE]) > 0  # every page is touched
-        after = shares(os.getpid())
+        after = read_shares(os.getpid())
     assert 50e6 < after.mapped - before.mapped < 70e6 and abs(after.own - before.own) < 20e6
-    assert after.total == after.own + after.mapped and shares(2**22 + 1) == Shares(0, 0)
+    assert after.total == after.own + after.mapped and read_shares(2**22 + 1) == Shares(0, 0)
 
 
 @pytest.mark.parametrize(
