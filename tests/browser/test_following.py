@@ -12,12 +12,11 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.explore.service import Explorer
-from pages.server.model_cache import ModelCache
 from pages.site import build_head, build_site, build_theme
+from tests.support.model_caches import build_model_cache
 from tests.support.models import picture, tiny
 from tests.support.served_page import launched
 from tnet_core import save
-from tnet_core.checkpoints import Registry
 
 Visit = Callable[..., Page]
 
@@ -38,9 +37,7 @@ class Slow(Explorer):
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Slow:
     folder = tmp_path_factory.mktemp("slow")
     save(tiny(), folder / "model")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(folder / "model"), on_notice=lambda _: None)
-    return Slow(cache)
+    return Slow(build_model_cache(folder / "model"))
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,11 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
 from pages.explore.service import Explorer
-from pages.server.model_cache import ModelCache
 from pages.server.sessions import Session
 from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.evaluation import PLAIN
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, picture, tiny
-from tnet_core.checkpoints import Registry
 from viz.common.numbers import fixed
 from viz.stage import Plate, head, scene_payload, template
 
@@ -82,8 +81,7 @@ class Deep:
 def deep(tmp_path: Path) -> Deep:
     tn.save(tiny(TINY_3L), tmp_path / "model")
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(tmp_path / "model"), on_notice=lambda _: None)
+    cache = build_model_cache(tmp_path / "model")
     explorer = Explorer(cache)
     return Deep(explorer, *explorer.open_picture(explorer.landing, str(tmp_path / "mine.png")))
 

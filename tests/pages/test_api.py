@@ -18,15 +18,14 @@ from PIL import Image
 import tnet_core as tn
 from pages.budgets import largest_budget
 from pages.explore.service import Explorer
-from pages.server.model_cache import ModelCache
 from pages.your_data.service import RESAMPLES
 from tests.support.checkpoints import NAMES, save_birds
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.same import assert_same
 from tests.support.served_site import served
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders
-from tnet_core.checkpoints import Registry
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
 from training.evaluation.evaluate import evaluate
@@ -48,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[Client]:
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache = build_model_cache()
     for name in ("deep", "birds"):  # the last one is opened first
         cache.add(str(place / name), on_notice=lambda _: None)
     with served(Explorer(cache)) as address:

@@ -20,13 +20,14 @@ from pages.explore.service import Explorer
 from pages.explore.tab import Explored
 from pages.refresh import FIRST_PAUSE
 from pages.sampling import AS_TRAINED, SamplingMode
-from pages.server.model_cache import UNTRAINED, ModelCache
+from pages.server.model_cache import UNTRAINED
 from pages.server.sessions import NO_PICTURE, Session
 from tests.support.evaluation_cards import bundled, card
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_audit_reading import content
 from tnet_core import explain
-from tnet_core.checkpoints import CheckpointCard, Registry
+from tnet_core.checkpoints import CheckpointCard
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +36,7 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model", class_names=["<i>a</i>", "b", "c", "d", "e", "f", "g"])
     Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(folder / "model"), on_notice=lambda _: None)
-    return Explorer(cache)
+    return Explorer(build_model_cache(folder / "model"))
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +191,7 @@ def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
 
 
 def test_an_untrained_model_has_a_report_but_no_audit(explorer: Explorer) -> None:
-    bare = Explorer(ModelCache(Registry(), fallback="lite0-cub", device="cpu"))
+    bare = Explorer(build_model_cache())
     assert bare.landing == UNTRAINED
     name, made = Auditor(bare, bare.models.list_cards).render_explored(UNTRAINED)
     assert name is None and "never evaluated" in made

@@ -16,10 +16,9 @@ from pages.compare.service import Comparer, find_most_alike
 from pages.compare.tab import build_compare_tab as tab
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
-from pages.server.model_cache import ModelCache
 from pages.server.sessions import Session
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from tnet_core.checkpoints import Registry
 
 NAMES = ("wren", "robin", "tit", "rook", "crow", "owl", "tern")
 
@@ -28,7 +27,7 @@ class Bench:
     """A cache with a model of two levels, a second one and one of three; two pictures; a page at the first."""
 
     def __init__(self, folder: Path) -> None:
-        cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+        cache = build_model_cache()
         models = {"deep": tiny(TINY_3L), "other": tiny(TINY, seed=2), "flat": tiny(TINY)}
         self.specs: dict[str, str] = {}
         for name, model in models.items():

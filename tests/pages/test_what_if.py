@@ -13,11 +13,10 @@ from PIL import Image
 import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.sampling import SamplingMode
-from pages.server.model_cache import ModelCache
 from pages.server.sessions import NO_PICTURE, Session
 from pages.what_if.service import MAX_SIDE, Change, Experimenter, OriginalPicture, check_change, choose_budget
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from tnet_core.checkpoints import Registry
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
 from viz.common.encode import preview
 from viz.what_if.page import NO_LOOKS, render_experiment
@@ -26,7 +25,7 @@ from viz.what_if.page import NO_LOOKS, render_experiment
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     folder = tmp_path_factory.mktemp("lab")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache = build_model_cache()
     tn.save(tiny(TINY_3L), folder / "deep")
     cache.add(str(folder / "deep"), on_notice=lambda _: None)
     return Explorer(cache)

@@ -11,20 +11,17 @@ import pytest
 
 from pages.budgets import MAX_WAITING_EVALUATIONS
 from pages.explore.service import Explorer
-from pages.server.model_cache import ModelCache
 from pages.your_data.service import NO_FOLDERS, CancelledError, Evaluator
 from tests.support.checkpoints import save_birds
+from tests.support.model_caches import build_model_cache
 from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture
-from tnet_core.checkpoints import Registry
 from tnet_core.errors import TNetError
 
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(save_birds(tmp_path_factory.mktemp("birds"))), on_notice=lambda _: None)
-    return Explorer(cache)
+    return Explorer(build_model_cache(save_birds(tmp_path_factory.mktemp("birds"))))
 
 
 @pytest.fixture

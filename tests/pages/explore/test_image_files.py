@@ -15,9 +15,9 @@ from PIL import Image
 import tnet_core as tn
 from pages.explore.images import read_file
 from pages.explore.service import Explorer
-from pages.server.model_cache import UNTRAINED, ModelCache
+from pages.server.model_cache import UNTRAINED
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, picture, tiny
-from tnet_core.checkpoints import Registry
 from tnet_core.inference.replay import replay
 from viz.examples import draw_picture as drawn
 
@@ -27,9 +27,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, Path]:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
     Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.jpg")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(folder / "model"), on_notice=lambda _: None)
-    return Explorer(cache), folder / "mine.jpg"
+    return Explorer(build_model_cache(folder / "model")), folder / "mine.jpg"
 
 
 def test_the_trace_has_the_looks_that_were_added_by_hand(deep: tuple[Explorer, Path]) -> None:
@@ -48,7 +46,7 @@ def test_the_trace_has_the_looks_that_were_added_by_hand(deep: tuple[Explorer, P
 
 
 def test_a_drawn_example_comes_as_a_file_without_loss() -> None:
-    explorer = Explorer(ModelCache(Registry(), fallback="lite0-cub", device="cpu"))
+    explorer = Explorer(build_model_cache())
     assert explorer.landing == UNTRAINED
     session, _ = explorer.open_picture(UNTRAINED, 1)
     answer = read_file(explorer, session, {"what": "original", "scene": session.scene})

@@ -26,8 +26,8 @@ from pages.server.sessions import Session
 from tests.core.test_large_images import Counted
 from tests.support.hashing import Hashing, hashing
 from tests.support.large_files import as_large, scene, tiff
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, picture, tiny
-from tnet_core.checkpoints import Registry
 
 __all__ = ["as_large", "hashing"]
 
@@ -36,9 +36,7 @@ __all__ = ["as_large", "hashing"]
 def cache(tmp_path_factory: pytest.TempPathFactory) -> ModelCache:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
-    made = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    made.add(str(folder / "model"), on_notice=lambda _: None)
-    return made
+    return build_model_cache(folder / "model")
 
 
 @pytest.fixture

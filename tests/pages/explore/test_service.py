@@ -16,6 +16,7 @@ from pages.budgets import MAX_LOOKS_PER_PAGE, largest_budget
 from pages.explore.service import Explorer
 from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
+from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_stage_payload import weights
 from tnet_core.checkpoints import Registry
@@ -23,7 +24,7 @@ from tnet_core.checkpoints import Registry
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    return Explorer(ModelCache(Registry(), fallback="lite0-cub", device="cpu"))
+    return Explorer(build_model_cache())
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, str]:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
     Image.fromarray(picture(90, 120, seed=5)).save(folder / "mine.png")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
-    cache.add(str(folder / "model"), on_notice=lambda _: None)
-    return Explorer(cache), str(folder / "mine.png")
+    return Explorer(build_model_cache(folder / "model")), str(folder / "mine.png")
 
 
 def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:

@@ -106,35 +106,37 @@ def slow(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[S
     return wait, file
 
 
-def test_an_upload_that_ends_after_the_checkpoint_was_changed_changes_nothing(
-    page: Page, slow: tuple[Slow, str]
-) -> None:
+def begin_slow_upload(page: Page, slow: tuple[Slow, str]) -> Future[list[Any]]:
+    """Begin an upload, which goes on when it is let go."""
     wait, file = slow
     late = page.begin("on_upload", file)
     assert wait.begun.wait(60)
+    return late
+
+
+def test_an_upload_that_ends_after_the_checkpoint_was_changed_changes_nothing(
+    page: Page, slow: tuple[Slow, str]
+) -> None:
+    late = begin_slow_upload(page, slow)
     changed = page.do("on_checkpoint", "birds")
     assert changed[0] == "birds" and json.loads(changed[7])["title"] == "Nuthatch"
-    wait.go.set()
+    slow[0].go.set()
     assert late.result(60) == [SKIPPED] * 4
 
 
 def test_an_upload_that_fails_after_the_checkpoint_was_changed_says_nothing(page: Page, slow: tuple[Slow, str]) -> None:
-    wait, file = slow
-    late = page.begin("on_upload", file)
-    assert wait.begun.wait(60)
+    late = begin_slow_upload(page, slow)
     page.do("on_checkpoint", "birds")
-    Path(file).unlink()
-    wait.go.set()
+    Path(slow[1]).unlink()
+    slow[0].go.set()
     assert late.result(60) == [SKIPPED] * 4
 
 
 def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow, str]) -> None:
-    wait, file = slow
-    late = page.begin("on_upload", file)
-    assert wait.begun.wait(60)
+    late = begin_slow_upload(page, slow)
     quick = page.do("on_example", data={"example": 2})
     assert json.loads(quick[1])["title"] == page.explorer.list_pictures("deep")[2].title
-    wait.go.set()
+    slow[0].go.set()
     assert late.result(60) == [SKIPPED] * 4
 
 

@@ -15,10 +15,9 @@ import tnet_core as tn
 from pages.explore import service as explorers
 from pages.explore.service import Explorer
 from pages.server.compute import run_on_accelerator
-from pages.server.model_cache import ModelCache
 from tests.support.large_files import as_large, scene, tiff
+from tests.support.model_caches import build_model_cache
 from tests.support.models import tiny
-from tnet_core.checkpoints import Registry
 
 __all__ = ["as_large"]
 
@@ -76,7 +75,7 @@ def test_it_is_asked_for_after_large_pictures_alone(
     tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tn.save(tiny(), tmp_path / "model")
-    cache = ModelCache(Registry(), fallback="lite0-cub", device="cpu")
+    cache = build_model_cache()
     spec = cache.add(str(tmp_path / "model"), on_notice=lambda _: None).spec
     explorer, given = Explorer(cache), list[bool]()
     monkeypatch.setattr(explorers, "release_freed_memory", lambda: given.append(True))
