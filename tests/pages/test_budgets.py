@@ -24,10 +24,10 @@ def test_two_levels_are_traversed_completely() -> None:
 
 
 @pytest.mark.parametrize("trained", [(1, 1), (2, 1), (3, 3), (0, 0), (9, 3), (9, 9), (2, 2, 2)])
-def test_more_levels_go_beyond_the_trained_budget_while_looks_are_few(trained_budget: tuple[int, ...]) -> None:
-    config = replace(TINY_3L, levels=len(trained_budget) + 1, budget=trained_budget)
+def test_more_levels_go_beyond_the_trained_while_looks_are_few(trained: tuple[int, ...]) -> None:
+    config = replace(TINY_3L, levels=len(trained) + 1, budget=trained)
     most = largest_budget(config)
-    assert all(have >= max(1, want) for have, want in zip(most, trained_budget, strict=True))
+    assert all(have >= max(1, want) for have, want in zip(most, trained, strict=True))
     assert max(most) <= config.cells
     # Either nothing more fits, or the trained budget alone is larger.
     more = [tuple(k + (at == level) for at, k in enumerate(most)) for level in range(len(most))]
