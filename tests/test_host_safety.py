@@ -65,7 +65,7 @@ def picture(seed: int, kind: str = "PNG") -> bytes:
 
 def brought(visitor: QueueClient, name: str, content: bytes) -> Answer:
     """The answer to an uploaded file."""
-    button = visitor.component("upload")
+    button = visitor.component("explore-upload")
     visitor.values[button] = visitor.upload(name, content)
     return visitor.happens("upload", button)[0]
 

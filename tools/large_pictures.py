@@ -36,7 +36,7 @@ def time_opening(page: Page, address: str, file: Path, how: str, side: int) -> t
         page.get_by_label("Open a file on this computer").fill(str(file))
         page.keyboard.press("Enter")
     else:
-        page.set_input_files("#pick input[type=file]", file)
+        page.set_input_files("#explore-pick input[type=file]", file)
     while f"{side} × {side} px" not in (page.text_content("figcaption") or ""):
         if told is None and f"Reading {side} × {side} pixels" in page.inner_text("body"):
             told = time.perf_counter() - start

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def prepare_visitors(address: str, clients: int) -> list[Visitor]:
     """Return visitors that know what their pictures give."""
     page = QueueClient(address)
-    chooser = page.components[page.component("chooser")]["props"]
+    chooser = page.components[page.component("explore-chooser")]["props"]
     offered = [chooser["value"], *(spec for _, spec in chooser["choices"] if spec != chooser["value"])]
     page.close()
     seeds = range(clients * PICTURES)

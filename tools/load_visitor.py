@@ -112,15 +112,15 @@ class Visitor:
         self._compare(0, answer)
 
     def examples(self) -> int:
-        return str(self.page.values[self.page.component("gallery")]).count("data-example=")
+        return str(self.page.values[self.page.component("explore-gallery")]).count("data-example=")
 
     def example(self, number: int) -> None:
         with self._time("choose an example"):
-            [answer] = self.page.happens("click", self.page.component("gallery"), {"example": number})
+            [answer] = self.page.happens("click", self.page.component("explore-gallery"), {"example": number})
         self._compare(number, answer)
 
     def upload(self, picture: OwnPicture) -> None:
-        button = self.page.component("upload")
+        button = self.page.component("explore-upload")
         with self._time("upload a picture"):
             self.page.values[button] = self.page.upload(picture.name, picture.content)
             [answer] = self.page.happens("upload", button)
@@ -129,14 +129,14 @@ class Visitor:
     def steer(self, plan: list[int]) -> None:
         """Known looks in an order of its own: the answer must name exactly these."""
         with self._time("choose looks by hand"):
-            [answer] = self.page.happens("steer", self.page.component("stage"), {"plan": plan})
+            [answer] = self.page.happens("steer", self.page.component("explore-stage"), {"plan": plan})
         text = next(value for value in answer.outputs.values() if isinstance(value, str))
         if json.loads(text).get("plan") != plan:
             self.mixed_up.append(f"asked for the looks {plan}, was sent {text[:80]}")
 
     def switch(self, spec: str) -> None:
         """Another checkpoint, which looks at what is on the page: the upload, or its first example."""
-        chooser = self.page.component("chooser")
+        chooser = self.page.component("explore-chooser")
         self.page.values[chooser] = spec
         with self._time("open a checkpoint"):
             [answer] = self.page.happens("input", chooser)

@@ -46,22 +46,25 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     opened = gr.State(spec)
     session = gr.State(time_to_live=SESSION_SECONDS)
     order = gr.State(RequestOrder())
-    with gr.Row(elem_id="source"):
-        chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="chooser", **first.chooser)
-        about = gr.HTML(**first.card, **plain, elem_id="card")
-    notice = gr.HTML(**first.notice, **plain, elem_id="notice")
-    with gr.Row(elem_id="pick"):
+    with gr.Row(elem_id="explore-source"):
+        chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="explore-chooser", **first.chooser)
+        about = gr.HTML(**first.card, **plain, elem_id="explore-card")
+    notice = gr.HTML(**first.notice, **plain, elem_id="explore-notice")
+    with gr.Row(elem_id="explore-pick"):
         examples = gr.HTML(
-            render_gallery(explorer.list_pictures(spec), 0), js_on_load=REPORT_EXAMPLE, **plain, elem_id="gallery"
+            render_gallery(explorer.list_pictures(spec), 0),
+            js_on_load=REPORT_EXAMPLE,
+            **plain,
+            elem_id="explore-gallery",
         )
-        with gr.Column(elem_id="bring", min_width=150):
-            upload = gr.UploadButton("Upload a picture", size="md", elem_id="upload", type="filepath")
-            gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="camera")
-            more = gr.Button("More examples", size="md", elem_id="more", **first.more)
-            invited = gr.HTML(**first.invitation, **plain, elem_id="invitation")
+        with gr.Column(elem_id="explore-bring", min_width=150):
+            upload = gr.UploadButton("Upload a picture", size="md", elem_id="explore-upload", type="filepath")
+            gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="explore-camera")
+            more = gr.Button("More examples", size="md", elem_id="explore-more", **first.more)
+            invited = gr.HTML(**first.invitation, **plain, elem_id="explore-invitation")
         named = build_path_field() if explorer.local else None
-    problem = gr.HTML("", **plain, elem_id="problem")
-    view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="stage")
+    problem = gr.HTML("", **plain, elem_id="explore-problem")
+    view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="explore-stage")
 
     chosen = [session, view, examples, problem]
     panel_parts = [chooser, about, notice, invited, more]
@@ -206,8 +209,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
 def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
     """Answer the stage when it asks for a part of its picture, or for a file, which is made in the browser."""
     plain: dict[str, Any] = {"html_template": "<i></i>", "apply_default_css": False}
-    part = gr.HTML("", js_on_load=stage.on_part(), elem_id="part", **plain)
-    taken = gr.HTML("", js_on_load=stage.on_file(), elem_id="taken", **plain)
+    part = gr.HTML("", js_on_load=stage.on_part(), elem_id="explore-part", **plain)
+    taken = gr.HTML("", js_on_load=stage.on_file(), elem_id="explore-taken", **plain)
 
     def on_zoom(session: Session | None, event: gr.EventData) -> str:
         return answer_event(event, lambda asked: read_part(explorer, session, asked))
@@ -224,7 +227,7 @@ def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> No
 def build_path_field() -> gr.Textbox:
     """Build the field that names a file of the visitor's own computer: nothing of it is uploaded or copied."""
     hint = "its path, then Enter; a TIFF, JPEG or PNG of any size"
-    return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="named")
+    return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="explore-named")
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own

@@ -20,10 +20,10 @@ from viz.common.names import class_name
 from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
-UPLOAD = "#pick input[type=file]"
+UPLOAD = "#explore-pick input[type=file]"
 SLIDER = ".tn-scrub input"
 TEXTS = (
-    "h1, h2, h3, .tn-masthead p, .tn-notice, .tn-head p, figcaption, .tn-cost span, .tn-example span, #upload, "
+    "h1, h2, h3, .tn-masthead p, .tn-notice, .tn-head p, figcaption, .tn-cost span, .tn-example span, #explore-upload, "
     ".tn-camera, .tn-scrub span, .tn-scrub output, .tn-budgets span, .tn-spot, .tn-look b, .tn-look i, .tn-look small, "
     ".tn-classes span, .tn-classes b, .tn-ledger th, .tn-ledger td, .tn-caption, .tn-plot text, .tn-key li, "
     ".tn-threshold, summary, .tn-hint"

@@ -178,7 +178,7 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     assert_report(page, trace.only(range(12)), other)
     # another checkpoint is explored: the tab follows when it is opened again, with looks inside looks
     page.get_by_role("tab", name="Explore").click()
-    choose(page, "#chooser", TITLES[NEEDLES])
+    choose(page, "#explore-chooser", TITLES[NEEDLES])
     expect(page.locator(".tn-grid h3").nth(1)).to_be_visible()
     page.get_by_role("tab", name="Audit").click()
     expect(page.locator(".audit-subject")).to_contain_text(explorer.load_picture(NEEDLES, 0)[1].title)

@@ -29,8 +29,8 @@ from viz.explore.gallery import list_drawings
 Visit = Callable[..., Page]
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
 TEXTS = (
-    ".tn-card summary b, .tn-card summary span, .tn-card dt, .tn-card dd, .tn-card th, .tn-card td, .tn-invitation, \
-#chooser label > span, #more, #upload, .tn-notice, .tn-picture figcaption small, .tn-budgets label span"
+    ".tn-card :is(summary b, summary span, dt, dd, th, td), .tn-invitation, #explore-chooser label > span, "
+    "#explore-more, #explore-upload, .tn-notice, .tn-picture figcaption small, .tn-budgets label span"
 )
 DEEP = replace(models.TINY_3L, num_classes=3)
 
@@ -94,13 +94,13 @@ def visit(stocked: Stocked, browser: BrowserContext, requests: list[Request]) ->
 
 
 def choose(page: Page, title: str) -> None:
-    page.click("#chooser input")
+    page.click("#explore-chooser input")
     page.get_by_role("option", name=title).click()
 
 
 def test_the_first_checkpoint_that_opens_is_on_the_page_with_its_card(visit: Visit, stocked: Stocked) -> None:
     page = visit()
-    expect(page.locator("#chooser input")).to_have_value("Birds of the garden")
+    expect(page.locator("#explore-chooser input")).to_have_value("Birds of the garden")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 3)
     card = page.locator(".tn-card")
     expect(card).to_contain_text("top-1 69.0 % with 3 looks (Garden birds, test)")
@@ -109,7 +109,7 @@ def test_the_first_checkpoint_that_opens_is_on_the_page_with_its_card(visit: Vis
     expect(card.locator("table")).to_contain_text("thumbnail alone61.0 %")
     expect(card).to_contain_text("Garden birds, split test, 120 images")
     expect(card).to_contain_text("weights Apache-2.0; data CC-BY-4.0")
-    expect(page.locator("#notice")).not_to_contain_text("Untrained")
+    expect(page.locator("#explore-notice")).not_to_contain_text("Untrained")
 
 
 def test_a_checkpoint_that_is_not_there_is_said_at_the_start(visit: Visit) -> None:
@@ -123,12 +123,12 @@ def test_pictures_suit_the_checkpoint_and_are_credited(visit: Visit) -> None:
     expect(page.locator(".tn-example")).to_have_count(1)
     expect(page.locator("figcaption")).to_contain_text("Nuthatch, 1600 × 900 px")
     expect(page.locator("figcaption")).to_contain_text("photo: Lukas Baubkus, CC-BY-SA-3.0")
-    expect(page.locator("#invitation")).to_contain_text("Bring a photograph of a bird")
+    expect(page.locator("#explore-invitation")).to_contain_text("Bring a photograph of a bird")
 
 
 def test_only_models_that_look_are_offered(visit: Visit) -> None:
     page = visit()
-    page.click("#chooser input")
+    page.click("#explore-chooser input")
     offered = page.locator("ul[role=listbox] [role=option]")
     expect(offered).to_have_count(3)
     shown = [text.replace("✓", "").strip() for text in offered.all_text_contents()]
@@ -141,7 +141,7 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     choose(page, "Three levels")
     expect(page.locator(".tn-budgets")).to_be_visible()
     expect(page.locator(".tn-card")).to_contain_text("with 2 × 2 looks (Scenes, validation)")
-    expect(page.locator("#invitation")).not_to_contain_text("bird")
+    expect(page.locator("#explore-invitation")).not_to_contain_text("bird")
     first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
     trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
     assert_shows(page, trace, (2, 2))
@@ -203,7 +203,7 @@ def test_a_look_whose_answer_got_lost_can_be_added_again(
     joined = [request.post_data_json for request in requests if "/queue/join" in request.url]
     thief = QueueClient(stocked.address, session=joined[-1]["session_hash"])
     asked = {"plan": list(looks), "add": {"parent": 0, "index": lost}}
-    told = thief.happens("steer", thief.component("stage"), asked)[0].outputs[thief.component("stage")]
+    told = thief.happens("steer", thief.component("explore-stage"), asked)[0].outputs[thief.component("explore-stage")]
     assert json.loads(told)["kind"] == "scene"
     thief.close()
     page.click(f".tn-grid[data-parent='0'] [data-cell='{other}']")
@@ -223,7 +223,7 @@ def test_a_checkpoint_that_cannot_be_fetched_changes_nothing(visit: Visit, stock
     message = page.locator(".tn-problem[role='alert']")
     expect(message).to_contain_text("There is no Hub repository 'someone/nothing'")
     expect(message).to_be_in_viewport()
-    expect(page.locator("#chooser input")).to_have_value("Birds of the garden")
+    expect(page.locator("#explore-chooser input")).to_have_value("Birds of the garden")
     assert_shows(page, tn.traverse(stocked.birds, NUTHATCH, budget=(9,)), 3)
     page.focus(".tn-scrub input")
     page.keyboard.press("ArrowRight")
@@ -236,7 +236,7 @@ def test_an_uploaded_picture_stays_when_another_checkpoint_is_chosen(
     file = tmp_path / "mine.png"
     file.write_bytes(encoded(8))
     page = visit()
-    page.set_input_files("#pick input[type=file]", file)
+    page.set_input_files("#explore-pick input[type=file]", file)
     expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
     choose(page, "Three levels")
     assert_shows(page, tn.traverse(stocked.deep, file, budget=largest_budget(DEEP)), (2, 2))
@@ -249,13 +249,13 @@ def test_more_examples_come_from_the_hub_on_request(visit: Visit, stocked: Stock
     assert not stocked.hub.asked("GET", "wren.png")
     data = PICTURES["wren.png"]
     stocked.hub.served_instead["wren.png"] = data[:-1] + bytes([data[-1] ^ 1])
-    page.click("#more")
+    page.click("#explore-more")
     expect(page.locator(".tn-problem")).to_contain_text("not what the registry promises and was removed")
     expect(page.locator(".tn-example")).to_have_count(1)
     stocked.hub.served_instead.clear()
-    page.click("#more")
+    page.click("#explore-more")
     expect(page.locator(".tn-example")).to_have_count(3)
-    expect(page.locator("#more")).not_to_be_visible()
+    expect(page.locator("#explore-more")).not_to_be_visible()
     expect(page.locator(".tn-problem")).to_have_count(0)
     page.click("[data-example='2']")
     expect(page.locator("figcaption")).to_contain_text("Great tit, 120 × 90 px")
@@ -263,7 +263,7 @@ def test_more_examples_come_from_the_hub_on_request(visit: Visit, stocked: Stock
     (tmp_path / "great-tit.png").write_bytes(PICTURES["great-tit.png"])
     assert_shows(page, tn.traverse(stocked.birds, tmp_path / "great-tit.png", budget=(9,)), 3)
     choose(page, "Three levels")
-    expect(page.locator("#more")).not_to_be_visible()
+    expect(page.locator("#explore-more")).not_to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -247,12 +247,12 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     assert page.locator(".compare-side[data-side=a] option[value=hand]").is_disabled()
     page.get_by_role("tab", name="Explore").click()
     gone, added = reference.locations[0].index, reference.locations[9].index
-    expect(page.locator("#stage .tn-box:visible")).to_have_count(reference.config.budget[0])
+    expect(page.locator("#explore-stage .tn-box:visible")).to_have_count(reference.config.budget[0])
     page.click(f".tn-tint [data-cell='{gone}']")
     page.click(f".tn-tint [data-cell='{added}']")
     kept = [*range(1, reference.config.budget[0]), 9]
-    expect(page.locator("#stage .tn-steered")).to_contain_text("Your looks")
-    expect(page.locator("#stage .tn-box:visible")).to_have_count(len(kept))
+    expect(page.locator("#explore-stage .tn-steered")).to_contain_text("Your looks")
+    expect(page.locator("#explore-stage .tn-box:visible")).to_have_count(len(kept))
     open_tab(page)
     choose(page, "b", "centre")
     choose(page, "a", "hand")
@@ -264,7 +264,7 @@ def test_cells_of_your_own_and_looks_chosen_in_explore(visit: Visit, model: tn.T
     # another picture in Explore is another picture here
     page.get_by_role("tab", name="Explore").click()
     page.click("[data-example='1']")
-    expect(page.locator("#stage figcaption")).to_contain_text("Farmland")
+    expect(page.locator("#explore-stage figcaption")).to_contain_text("Farmland")
     open_tab(page)
     expect(page.locator(".compare-constant")).to_contain_text("looking at Farmland")
     again = tn.traverse(model, draw_picture(1), budget=(25,))
@@ -333,7 +333,7 @@ def encoded(seed: int) -> bytes:
 
 def test_three_levels_are_compared_by_policy_too(visit_stocked: Visit, stocked: Stocked) -> None:
     page = visit_stocked()
-    page.click("#chooser input")
+    page.click("#explore-chooser input")
     page.get_by_role("option", name="Three levels").click()
     expect(page.locator(".tn-budgets")).to_be_visible()
     open_tab(page)

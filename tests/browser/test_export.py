@@ -334,7 +334,7 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     # a picture of one's own is the same file
     mine = tmp_path / "my picture.png"
     Image.fromarray(models.picture(60, 90, seed=4)).save(mine)
-    page.set_input_files("#pick input[type=file]", mine)
+    page.set_input_files("#explore-pick input[type=file]", mine)
     expect(page.locator("figcaption")).to_contain_text("90 × 60 px")
     name, text = taken(page, "trace")
     assert name == "my-picture-untrained-trace.json"

@@ -55,7 +55,7 @@ def test_an_open_tab_follows_the_picture(visit: Visit, slow: Slow, tmp_path: Pat
     slow.go.clear()
     name = f"new {tab.lower()}.png".replace(" ", "-")
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / name)
-    page.set_input_files("#pick input[type=file]", tmp_path / name)
+    page.set_input_files("#explore-pick input[type=file]", tmp_path / name)
     assert slow.begun.wait(60)
     page.get_by_role("tab", name=tab).click()
     expect(page.locator(shows)).to_contain_text(first)  # what there is meanwhile

@@ -128,10 +128,10 @@ def test_a_copied_link_shows_the_same_page_in_another_browser(
     other = elsewhere(link)
     assert_shows(other, steered, shown, cls=2, versus=0)
     assert choices(other) == choices(page) == ["star", "hook"]
-    expect(other.locator("#chooser input")).to_have_value("Three levels")
+    expect(other.locator("#explore-chooser input")).to_have_value("Three levels")
     expect(other.locator("[data-example='1']")).to_have_attribute("aria-pressed", "true")
     expect(other.locator(".tn-problem")).to_have_count(0)
-    for part in (".tn-scrub output", ".tn-budgets", "figcaption", ".tn-steered p", "#card summary"):
+    for part in (".tn-scrub output", ".tn-budgets", "figcaption", ".tn-steered p", "#explore-card summary"):
         assert other.locator(part).text_content() == page.locator(part).text_content(), part
     other.click("[data-go=last]")  # and it goes on from there
     assert_shows(other, steered, [*looks, len(trace.locations)], cls=2, versus=0)
@@ -163,7 +163,7 @@ def test_the_address_follows_the_page_and_holds_nothing_about_a_picture_of_ones_
     page.wait_for_function("location.search.includes('looks=3&against=second')")
     file = tmp_path / "secret name.png"
     file.write_bytes(drawn(8))
-    page.set_input_files("#pick input[type=file]", file)
+    page.set_input_files("#explore-pick input[type=file]", file)
     expect(page.locator("figcaption")).to_contain_text("secret name.png")
     last = tn.traverse(linked.birds, file, budget=(9,)).locations[-1]  # not among the three that count
     page.click(f".tn-tint [data-cell='{last.index}']")
@@ -216,7 +216,7 @@ def test_a_tampered_link_shows_the_landing_page_and_a_sentence(elsewhere: Visit,
 
 def test_a_checkpoint_on_the_hub_is_opened_by_its_link(elsewhere: Visit, linked: Linked) -> None:
     page = elsewhere(f"{linked.address}/?checkpoint=remote&looks=1&against=second")
-    expect(page.locator("#chooser input")).to_have_value("From the Hub")
+    expect(page.locator("#explore-chooser input")).to_have_value("From the Hub")
     expect(page.locator(".tn-problem")).to_have_count(0)
     trace = tn.traverse(linked.birds, NUTHATCH, budget=(9,))
     first, second = (int(cls) for cls in (-trace.logits(1)).argsort(kind="stable")[:2])

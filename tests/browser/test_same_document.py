@@ -61,7 +61,7 @@ def standing(page: Page) -> dict[str, Any]:
     return page.evaluate(
         """() => ({ marked: window.marked === true,
           tab: document.querySelector('[role=tab][aria-selected=true]')?.textContent.trim(),
-          picture: document.querySelector("#stage .tn-picture figcaption")?.textContent ?? '' })"""
+          picture: document.querySelector("#explore-stage .tn-picture figcaption")?.textContent ?? '' })"""
     )
 
 
@@ -69,8 +69,8 @@ def standing(page: Page) -> dict[str, Any]:
 def test_no_link_and_no_button_loses_an_uploaded_picture(visit: Visit, tmp_path: Path, width: int) -> None:
     page = visit(width=width, height=844)
     Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / NAME)
-    page.set_input_files("#pick input[type=file]", tmp_path / NAME)
-    expect(page.locator("#stage .tn-picture figcaption")).to_contain_text(NAME)
+    page.set_input_files("#explore-pick input[type=file]", tmp_path / NAME)
+    expect(page.locator("#explore-stage .tn-picture figcaption")).to_contain_text(NAME)
     page.evaluate("window.marked = true")
     loads: list[str] = []
     page.on("domcontentloaded", lambda loaded: loads.append(loaded.url))
@@ -90,7 +90,7 @@ def test_no_link_and_no_button_loses_an_uploaded_picture(visit: Visit, tmp_path:
         counts[tab] = count
     page.wait_for_timeout(500)
     page.get_by_role("tab", name="Explore").first.click()
-    expect(page.locator("#stage .tn-picture figcaption")).to_contain_text(NAME)
+    expect(page.locator("#explore-stage .tn-picture figcaption")).to_contain_text(NAME)
     assert standing(page)["marked"] and loads == []
     assert counts["Explore"] > 50 and counts["Audit"] > 15 and min(counts.values()) > 0, counts
 

@@ -105,7 +105,7 @@ def test_a_link_restores_how_looks_were_cut(visit: Visit, server: str, model: tn
     # a value that means nothing: one sentence, and the page as it is without it
     page.goto(f"{server}/?__theme=light&sampling=naive&levels=auto&looks=2")
     page.wait_for_selector(FINISHED)
-    expect(page.locator("#problem")).to_have_text(
+    expect(page.locator("#explore-problem")).to_have_text(
         "The link could not be followed completely: its 'sampling' is not 'official' or 'native'."
     )
     expect(choice(page, "own frame")).to_be_checked()

@@ -135,7 +135,7 @@ def test_what_cannot_be_shown_is_said_in_one_sentence_and_the_rest_stays(
         (str(Path(__file__)), "'test_zoom.py' is not an image"),
     ):
         name_file(page, path)
-        expect(page.locator("#problem")).to_contain_text(sentence)
+        expect(page.locator("#explore-problem")).to_contain_text(sentence)
         assert page.text_content("figcaption") == title
     gone = tmp_path / "gone.tif"
     gone.write_bytes(large.read_bytes())
@@ -176,7 +176,7 @@ def test_an_example_on_a_small_screen_by_keys_alone(visit: Visit, theme: str) ->
 def test_an_upload_is_read_in_parts_too_and_may_be_large(visit: Visit, server: str, large: Path) -> None:
     page = visit(1024, 800)
     assert page.request.get(f"{server}/config").json()["max_file_size"] == LARGEST_LOCAL > LARGEST_UPLOAD
-    page.set_input_files("#pick input[type=file]", large)
+    page.set_input_files("#explore-pick input[type=file]", large)
     expect(page.locator("figcaption")).to_contain_text("3000 × 2400 px")
     page.locator(".tn-look [data-zoom='1']").click()
     assert_native(page, tn.ImageSource.open(large))

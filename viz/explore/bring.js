@@ -1,11 +1,11 @@
 "use strict";
 // Pasted, dropped and photographed pictures are given to the upload button, so that one set of limits holds for all.
 window.TNetBring = (() => {
-  const input = () => document.querySelector("#upload input[type=file], #pick input[type=file]");
+  const input = () => document.querySelector("#explore-upload input[type=file], #explore-pick input[type=file]");
 
   function give(file) {
     const target = input();
-    if (!target || !file || document.querySelector("#pick")?.offsetParent === null) return false; // another tab is open
+    if (!target || !file || document.querySelector("#explore-pick")?.offsetParent === null) return false; // another tab is open
     const files = new DataTransfer();
     files.items.add(file);
     target.files = files.files;

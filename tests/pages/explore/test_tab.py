@@ -177,9 +177,9 @@ def test_a_look_that_was_added_to_the_picture_before_does_not_bring_it_back(
 def test_a_link_is_followed_by_the_whole_page(page: Page) -> None:
     new = Page(page.explorer)
     answer = new.do("on_load", query={"checkpoint": "birds", "looks": "2"})
-    spec, chooser, card, *_, session, view, cache, problem = answer
+    spec, chooser, card, *_, session, view, examples, problem = answer
     assert (spec, chooser["value"], problem) == ("birds", "birds", "")
-    assert "top-1" in card["value"] and cache.count('aria-pressed="true"') == 1
+    assert "top-1" in card["value"] and examples.count('aria-pressed="true"') == 1
     assert session.spec == "birds" and json.loads(view)["restore"]["budget"] == [2]
     wrong = Page(page.explorer).do("on_load", query={"checkpoint": "<img src=x onerror=alert(1)>"})
     assert wrong[0] == SKIPPED and "<img src=x" not in wrong[-1]

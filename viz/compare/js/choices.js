@@ -17,7 +17,7 @@ function openChoices() {
 // The looks chosen by hand in Explore, if they are of the picture on offer.
 function handMade(offer) {
   try {
-    const told = JSON.parse(document.querySelector("#stage .tn-stage")?.dataset.byHand || "null");
+    const told = JSON.parse(document.querySelector("#explore-stage .tn-stage")?.dataset.byHand || "null");
     return told?.scene === offer.scene && told.plan.length ? told.plan : null;
   } catch {
     return null;
