@@ -33,15 +33,15 @@ __all__ = ["as_large", "hashing"]
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> ModelCache:
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> ModelCache:
     folder = tmp_path_factory.mktemp("deep")
     tn.save(tiny(TINY_3L), folder / "model")
     return build_model_cache(folder / "model")
 
 
 @pytest.fixture
-def explorer(cache: ModelCache) -> Explorer:
-    return Explorer(cache)
+def explorer(model_cache: ModelCache) -> Explorer:
+    return Explorer(model_cache)
 
 
 @pytest.fixture
@@ -142,13 +142,13 @@ def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
 
 
 def test_a_stranger_may_bring_fewer_pixels_than_the_person_at_this_machine(
-    cache: ModelCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model_cache: ModelCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(explorers, "MAX_PIXELS", 90 * 120 - 1)
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
     with pytest.raises(tn.TNetError, match=r"120 x 90 pixels; at most .* are opened here"):
-        Explorer(cache).open_picture(cache.open_first(), str(tmp_path / "mine.png"))
-    session, _ = Explorer(cache, local=True).open_picture(cache.open_first(), str(tmp_path / "mine.png"))
+        Explorer(model_cache).open_picture(model_cache.open_first(), str(tmp_path / "mine.png"))
+    session, _ = Explorer(model_cache, local=True).open_picture(model_cache.open_first(), str(tmp_path / "mine.png"))
     assert session.trace.image.width == 120
 
 
