@@ -17,9 +17,9 @@ from playwright.sync_api import Page, expect
 from pages.site import build_theme
 from tests.browser.conftest import ROOT, Arrive
 from tests.browser.reading import contrasts
-from tests.support import comparison_page
+from tests.support import accuracy_page
+from tests.support.accuracy_page import TAB
 from tests.support.checkpoints import EVALUATION
-from tests.support.comparison_page import TAB
 from tests.support.evaluation_cards import bundled, card
 from tests.support.served_page import launched
 from tnet_core.checkpoints import CheckpointCard
@@ -44,7 +44,7 @@ def cards() -> list[CheckpointCard]:
 
 @pytest.fixture(scope="module")
 def server(cards: list[CheckpointCard]) -> Iterator[str]:
-    with launched(comparison_page.page(cards), theme=build_theme(), head=style.head()) as address:
+    with launched(accuracy_page.page(cards), theme=build_theme(), head=style.head()) as address:
         yield address
 
 

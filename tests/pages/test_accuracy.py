@@ -10,8 +10,8 @@ import gradio as gr
 import pytest
 
 from pages.accuracy.service import CatalogueCache
+from tests.support.accuracy_page import page
 from tests.support.checkpoints import EVALUATION
-from tests.support.comparison_page import page
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
 

@@ -1,4 +1,4 @@
-"""A page with the comparison tab behind another one; `python -m tests.support.comparison_page PORT` to look at it."""
+"""A page with the tab Accuracy behind another one; `python -m tests.support.accuracy_page PORT` to look at it."""
 
 from __future__ import annotations
 
