@@ -29,7 +29,7 @@ MODES = ("policies", "checkpoints", "pictures")
 POLICY_TITLES = {"learned": "the network's own looks", "centre": "from the middle outwards", "raster": "row by row"}
 
 Tell = Callable[[str], None]  # what is being done now
-Progress = Callable[[str, int], None]  # the same, and how many of the two sides are done
+Progress = Callable[[int, str], None]  # how many of the two sides are done, and what is being done
 
 
 @dataclass(frozen=True)
@@ -80,24 +80,25 @@ class Comparer:
         sides = [side for side in (asked.get("a"), asked.get("b")) if isinstance(side, dict)]
         if len(sides) != 2:
             raise tn.TNetError("A comparison has two sides, A and B.")
-        number = whole(asked.get("ask"), "The number of a question", 0, 2**31)
-        make = {"policies": self._build_policy, "checkpoints": self._build_checkpoint, "pictures": self._build_picture}[
-            asked["mode"]
-        ]
-        a, b = (make(session, brought, side, partial(_report, progress, at)) for at, side in enumerate(sides))
-        return pair_payload(a, b, number, asked["mode"], self._describe_common(session, asked["mode"], a))
+        number, mode = whole(asked.get("ask"), "The number of a question", 0, 2**31), asked["mode"]
+        build = {
+            "policies": self._build_policy_side,
+            "checkpoints": self._build_checkpoint_side,
+            "pictures": self._build_picture_side,
+        }[mode]
+        a, b = (build(session, brought, side, partial(progress, done)) for done, side in enumerate(sides))
+        return pair_payload(a, b, number, mode, self._describe_common(session, mode, a))
 
     # One side ------------------------------------------------------------------------------------
 
-    def _build_checkpoint(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
+    def _build_checkpoint_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         wanted = side.get("checkpoint")
         chosen = self.explorer.models.find_choice(wanted if isinstance(wanted, str) else "")
         view = self._open(session, session.where)
-        return self._build_column(
-            chosen.title, self._trace_learned(session, chosen.spec, view, tell), view, chosen.spec
-        )
+        trace = self._trace_learned(session, chosen.spec, view, tell)
+        return self._build_column(chosen.title, trace, view, chosen.spec)
 
-    def _build_picture(self, session: Session, brought: str | None, side: dict[str, Any], tell: Tell) -> Column:
+    def _build_picture_side(self, session: Session, brought: str | None, side: dict[str, Any], tell: Tell) -> Column:
         wanted = side.get("picture")
         where: Where = session.where
         if wanted == "brought" and brought is not None:
@@ -105,11 +106,10 @@ class Comparer:
         elif wanted != "current":
             where = whole(wanted, "The number of an example", 0)
         view = self._open(session, where)
-        return self._build_column(
-            view.plate.title, self._trace_learned(session, session.spec, view, tell), view, session.spec
-        )
+        trace = self._trace_learned(session, session.spec, view, tell)
+        return self._build_column(view.plate.title, trace, view, session.spec)
 
-    def _build_policy(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
+    def _build_policy_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         view = self._open(session, session.where)
         own, wanted = self._trace_learned(session, session.spec, view, tell), side.get("policy")
         if wanted == "hand" and (otherwise := elsewhere(session.trace)):
@@ -168,9 +168,8 @@ class Comparer:
     def _build_column(self, title: str, trace: tn.Trace, view: OpenPicture, spec: str) -> Column:
         """Build a side. The label is a class of Explore's checkpoint; another one may know it by another number."""
         if not trace.distributions:
-            raise tn.TNetError(
-                f"{self.explorer.models.find_choice(spec).title} takes no looks: there is nothing to compare."
-            )
+            model = self.explorer.models.find_choice(spec).title
+            raise tn.TNetError(f"{model} takes no looks: there is nothing to compare.")
         plate = view.plate
         if plate.label is not None and spec != view.spec:
             name = self.explorer.read_card(view.spec).class_names[plate.label]
@@ -186,10 +185,6 @@ class Comparer:
             "pictures": f"Both sides: {title}, looking as it chooses.",
         }[mode]
         return f"{told} {elsewhere(session.trace)}".strip()
-
-
-def _report(progress: Progress, done: int, doing: str) -> None:
-    progress(doing, done)
 
 
 def find_most_alike(spec: str, specs: list[str]) -> str | None:

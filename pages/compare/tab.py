@@ -46,10 +46,8 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     ) -> str:
         asked = read_event(event)
         try:
-            message = comparer.build_pair(
-                session, brought, asked, lambda doing, done: progress((done, 2), doing, unit="sides")
-            )
-            return add_turn(message)
+            made = comparer.build_pair(session, brought, asked, lambda n, what: progress((n, 2), what, unit="sides"))
+            return add_turn(made)
         except tn.TNetError as error:
             return problem(error, asked.get("ask"))
 
@@ -60,11 +58,8 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
             return [gr.skip(), problem(error)]
         return [str(file), add_turn(json.dumps({"kind": "brought", "title": title}))]
 
-    run: dict[str, Any] = {
-        "concurrency_id": "compare",
-        "concurrency_limit": MAX_PARALLEL_TRAVERSALS,
-        "api_visibility": "private",
-    }
+    run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": MAX_PARALLEL_TRAVERSALS}
+    run |= {"api_visibility": "private"}
     asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}
     view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
     view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download

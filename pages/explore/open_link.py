@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
 from pages.budgets import opening_budget
 from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
-from pages.explore.service import Explorer
+from pages.explore.service import Explorer, Looks, Tell
 from pages.server.sessions import Session, Where
 from viz.explore.checkpoint import CheckpointPanel
 from viz.stage import steer_payload
 from viz.stage.cut import no_choice
 
-Progress = Callable[[str], None]  # told what is being done
-Looks = tuple[int, ...]  # positions in `trace.locations`
 Opened = tuple[Session, str, Looks | None]  # and what the stage is sent, and looks chosen by hand
 
 
@@ -34,7 +32,7 @@ class OpenedLink:
     wrong: str  # sentence about what could not be followed, or nothing
 
 
-def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Progress) -> OpenedLink:
+def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: Tell) -> OpenedLink:
     """Open the picture that the parameters name; what is wrong with them is told, and the rest is followed."""
     link, wrong = parse_link(parameters)
     spec, shown = explorer.landing, None
@@ -58,10 +56,8 @@ def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: P
 
 def build_address(explorer: Explorer, spec: str, where: Where) -> dict[str, str | None]:
     """Return what a link to this page names: nothing about a picture that was brought."""
-    return {
-        "checkpoint": name_checkpoint(spec),
-        "example": _list_slugs(explorer, spec)[where] if isinstance(where, int) else None,
-    }
+    example = _list_slugs(explorer, spec)[where] if isinstance(where, int) else None
+    return {"checkpoint": name_checkpoint(spec), "example": example}
 
 
 def strip_full_stop(error: tn.TNetError) -> str:
@@ -84,9 +80,8 @@ def _find_example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, st
     if link.example is None:
         return 0, link.without_looks() if "example" in wrong else link
     try:
-        if link.example not in _list_slugs(explorer, spec) and link.example in make_slugs(
-            explorer.list_more_titles(spec)
-        ):
+        names, more = _list_slugs(explorer, spec), make_slugs(explorer.list_more_titles(spec))
+        if link.example not in names and link.example in more:
             explorer.fetch_more_pictures(spec)  # pictures that the registry names and nobody asked for yet
         names = _list_slugs(explorer, spec)
         if link.example in names:

@@ -27,6 +27,8 @@ from viz.explore.gallery import ExamplePicture, build_hub_picture, find_picture_
 from viz.stage import Plate, scene_payload, steer_payload
 
 Tell = Callable[[str], None]  # told what is being done
+Scene = tuple[Session, str]  # and what the stage is sent
+Looks = tuple[int, ...]  # positions in `trace.locations`
 
 
 class Explorer:
@@ -39,7 +41,7 @@ class Explorer:
     def __init__(self, models: ModelCache, *, local: bool = False) -> None:
         self.models, self.local = models, local
         self._images = OpenImages()
-        self._examples: dict[tuple[str, int, SamplingMode], tuple[Session, str]] = {}
+        self._examples: dict[tuple[str, int, SamplingMode], Scene] = {}
         self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[ExamplePicture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
@@ -88,9 +90,7 @@ class Explorer:
         about, sentences = self.read_card(spec), self.models.problems
         return build_checkpoint_panel(about, spec, choices, trained=trained, has_more=more, sentences=sentences)
 
-    def open_picture(
-        self, spec: str, where: Where, tell: Tell | None = None, mode: SamplingMode = AS_TRAINED
-    ) -> tuple[Session, str]:
+    def open_picture(self, spec: str, where: Where, tell: Tell | None = None, mode: SamplingMode = AS_TRAINED) -> Scene:
         """Traverse a picture with the largest budget; return its session and what the stage is sent.
 
         Every smaller budget follows from that. Of `mode`, only what makes a difference for the picture is followed.
@@ -114,7 +114,7 @@ class Explorer:
 
     def open_with_cells(
         self, spec: str, where: Where, cells: Sequence[tuple[int, ...]], mode: SamplingMode = AS_TRAINED
-    ) -> tuple[Session, str, tuple[int, ...]]:
+    ) -> tuple[Session, str, Looks]:
         """Do as `open_picture`, with looks chosen by hand, and return their positions too.
 
         Each look is meant by the cells that lead to it.
@@ -125,7 +125,7 @@ class Explorer:
             session, sent = self._build_scene(replace(session, added=added), plan)
         return session, sent, plan
 
-    def steer(self, session: Session | None, asked: Any) -> tuple[Session, str]:
+    def steer(self, session: Session | None, asked: Any) -> Scene:
         """Show looks chosen by hand: `plan` are positions, `add` is one more cell to look at.
 
         A page that does not know of the last look that was added, since the answer got lost, is sent all of them again.
@@ -148,13 +148,12 @@ class Explorer:
             at = taken[parent, index]
             return self._show_known_looks(session, plan if at in plan else (*plan, at), scene)
         if len(trace.locations) >= MAX_LOOKS_PER_PAGE:
-            raise tn.TNetError(
-                f"This page holds {MAX_LOOKS_PER_PAGE} looks at most; choose the picture again to start anew."
-            )
+            most = MAX_LOOKS_PER_PAGE
+            raise tn.TNetError(f"This page holds {most} looks at most; choose the picture again to start anew.")
         wanted = replace(session, added=(*session.added, (parent, index)))
         return self._build_scene(wanted, (*plan, len(trace.locations)))
 
-    def _show_known_looks(self, session: Session, plan: tuple[int, ...], scene: int) -> tuple[Session, str]:
+    def _show_known_looks(self, session: Session, plan: Looks, scene: int) -> Scene:
         """Show looks that were taken already."""
         if scene == session.scene:
             return session, steer_payload(session.trace, plan)
@@ -188,9 +187,7 @@ class Explorer:
         with self._lock:
             return self._take_looks(spec, source, policy, budget, added, mode)
 
-    def _build_scene(
-        self, session: Session, plan: tuple[int, ...] = (), tell: Tell | None = None
-    ) -> tuple[Session, str]:
+    def _build_scene(self, session: Session, plan: Looks = (), tell: Tell | None = None) -> Scene:
         """Traverse the picture of a session; return the session with its trace, and what the stage is sent."""
         source, plate = self.load_picture(session.spec, session.where)
         many = source.width * source.height > LARGE_PIXELS

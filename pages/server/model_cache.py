@@ -98,8 +98,7 @@ class ModelCache:
             self.open(spec)
             chosen = self._choices.pop(spec)
         else:
-            model = _require_looks(load(spec, registry=self._registry, device=self._device, on_notice=on_notice), spec)
-            self._remember(spec, model)
+            model = self._remember(spec, self._load(spec, on_notice))
             chosen = Choice(spec, card_of(model).title or model.source)
         self._choices = {chosen.spec: chosen} | self._choices
         return chosen
@@ -112,22 +111,21 @@ class ModelCache:
             self.find_choice(spec)
             if spec == UNTRAINED:
                 return self._remember(spec, _optimise(build(preset(self._fallback), seed=0, device=self._device)))
-            return self._remember(
-                spec,
-                _require_looks(
-                    load(spec, registry=self._registry, device=self._device, on_notice=self._add_problem), spec
-                ),
-            )
+            return self._remember(spec, self._load(spec, self._add_problem))
+
+    def _load(self, spec: str, on_notice: Notice | None) -> TNet:
+        model = load(spec, registry=self._registry, device=self._device, on_notice=on_notice)
+        if model.config.is_baseline:
+            raise TNetError(f"'{spec}' is a baseline that sees the whole image at once: there are no looks to explore.")
+        return _optimise(model)
 
     def open_first(self) -> str:
         """Open the first choice that is on disk; where none opens, offer an untrained model. Return its spec."""
         with self._lock:
-            on_disk = [spec for spec in self._choices if self._is_on_disk(spec)]
-            for spec in on_disk:
+            for spec in [spec for spec in self._choices if self._is_on_disk(spec)]:
                 if self._try_to_open(spec):
                     return spec
-            untrained = Choice(UNTRAINED, f"Untrained weights ({self._fallback})")
-            self._choices = {UNTRAINED: untrained} | self._choices
+            self._choices = {UNTRAINED: Choice(UNTRAINED, f"Untrained weights ({self._fallback})")} | self._choices
             return UNTRAINED
 
     def _try_to_open(self, spec: str) -> bool:
@@ -166,12 +164,6 @@ class ModelCache:
         while len(self._models) > MAX_MODELS:
             del self._models[next(iter(self._models))]
         return model
-
-
-def _require_looks(model: TNet, spec: str) -> TNet:
-    if model.config.is_baseline:
-        raise TNetError(f"'{spec}' is a baseline that sees the whole image at once: there are no looks to explore.")
-    return _optimise(model)
 
 
 def _optimise(model: TNet) -> TNet:

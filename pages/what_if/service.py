@@ -99,10 +99,8 @@ class Experimenter:
         change = check_change(change, config.grid)  # before anything is decoded
         pixels = self._read_pixels(session)
         height, width = pixels.shape[:2]
-        about, plate = (
-            self._explorer.read_card(session.spec),
-            self._explorer.load_picture(session.spec, session.where)[1],
-        )
+        about = self._explorer.read_card(session.spec)
+        _, plate = self._explorer.load_picture(session.spec, session.where)
         name, known, how = _describe(change, original)
         if change.kind == "paste":
             boxes = original.trace.cell_boxes()

@@ -33,8 +33,8 @@ class Bench:
         for name, model in models.items():
             tn.save(model, folder / name, class_names=NAMES if name != "other" else (*NAMES[::-1][:6], "kite"))
             self.specs[name] = cache.add(str(folder / name), on_notice=lambda _: None).spec
-        self.explorer, self.pairs = Explorer(cache), Comparer(Explorer(cache))
-        self.pairs.explorer = self.explorer
+        self.explorer, self.comparer = Explorer(cache), Comparer(Explorer(cache))
+        self.comparer.explorer = self.explorer
         self.files = [str(folder / f"picture {seed}.png") for seed in (5, 6)]
         for seed, file in zip((5, 6), self.files, strict=True):
             Image.fromarray(picture(90, 120, seed=seed)).save(file)
@@ -46,9 +46,9 @@ class Bench:
     def ask(self, session: Session | None, mode: Any, a: Any, b: Any, brought: str | None = None) -> dict[str, Any]:
         scene = None if session is None else session.scene
         question = {"mode": mode, "a": a, "b": b, "scene": scene, "ask": 3}
-        return json.loads(self.pairs.build_pair(session, brought, question, self.tell))
+        return json.loads(self.comparer.build_pair(session, brought, question, self.tell))
 
-    def tell(self, doing: str, done: int) -> None:
+    def tell(self, done: int, doing: str) -> None:
         self.told.append((doing, done))
 
 
@@ -125,13 +125,13 @@ def test_pictures_are_examples_or_what_this_page_brought(bench: Bench) -> None:
 
 def test_the_offer_is_what_can_be_chosen(bench: Bench) -> None:
     session = bench.session()
-    told = json.loads(bench.pairs.build_offer(session, bench.files[1]))
+    told = json.loads(bench.comparer.build_offer(session, bench.files[1]))
     assert (told["scene"], told["checkpoint"], told["levels"]) == (session.scene, session.spec, 2)
     assert told["brought"] == "picture 6.png" and told["where"] is None and told["title"] == "picture 5.png"
     assert [spec for spec, _ in told["checkpoints"]] == list(bench.specs.values())[::-1]
     assert told["pictures"] == [example.title for example in bench.explorer.list_pictures(session.spec)]
     with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
-        bench.pairs.build_offer(None, None)
+        bench.comparer.build_offer(None, None)
 
 
 def test_the_checkpoint_called_most_alike_is_offered_first() -> None:
@@ -187,12 +187,12 @@ def test_nonsense_is_refused_with_a_sentence(bench: Bench, mode: Any, side: Any)
 def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench) -> None:
     session = bench.session()
     whole = {"mode": "policies", "a": LEARNED, "b": LEARNED, "scene": session.scene, "ask": 1}
-    assert json.loads(bench.pairs.build_pair(session, None, whole, bench.tell))["kind"] == "pair"
+    assert json.loads(bench.comparer.build_pair(session, None, whole, bench.tell))["kind"] == "pair"
     for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"ask": None}, whole | {"ask": 2**40}, whole | {"a": 1}):
         with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
-            bench.pairs.build_pair(session, None, wrong, bench.tell)
+            bench.comparer.build_pair(session, None, wrong, bench.tell)
     with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
-        bench.pairs.build_pair(None, None, whole, bench.tell)
+        bench.comparer.build_pair(None, None, whole, bench.tell)
 
 
 def test_handlers_are_private_and_answer_bad_calls_with_the_sentence(bench: Bench) -> None:

@@ -269,8 +269,8 @@ def test_a_choice_that_cannot_be_had_leaves_the_page_as_it_is(page: Page, asked:
 
 def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explorer, place: Path) -> None:
     session, _ = opened(explorer, place / "wide.png", DEEP)
-    pairs = Comparer(explorer)
-    assert json.loads(pairs.build_offer(session, None))["levels"] == 2
+    comparer = Comparer(explorer)
+    assert json.loads(comparer.build_offer(session, None))["levels"] == 2
     asked = {
         "mode": "policies",
         "scene": session.scene,
@@ -278,13 +278,13 @@ def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explore
         "a": {"policy": "learned"},
         "b": {"policy": "centre"},
     }
-    told = json.loads(pairs.build_pair(session, None, asked, lambda *_: None))
+    told = json.loads(comparer.build_pair(session, None, asked, lambda *_: None))
     expected = tn.traverse(explorer.models.open("birds"), place / "wide.png", budget=(9,))
     assert [look["box"] for look in told["a"]["looks"]] == [list(look.box) for look in expected.locations]
     assert "this tab looks as in training, at the network's own frame (official sampling)" in told["constant"]
     by_hand = asked | {"a": {"policy": "hand", "plan": [0]}}
     with pytest.raises(tn.TNetError, match="cannot be compared now"):
-        pairs.build_pair(session, None, by_hand, lambda *_: None)
+        comparer.build_pair(session, None, by_hand, lambda *_: None)
     official, _ = opened(explorer, place / "wide.png")
-    told = json.loads(pairs.build_pair(official, None, asked | {"scene": official.scene}, lambda *_: None))
+    told = json.loads(comparer.build_pair(official, None, asked | {"scene": official.scene}, lambda *_: None))
     assert "Explore looks" not in told["constant"]

@@ -195,9 +195,9 @@ def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     session, sent = explorer.open_picture(explorer.landing, str(path))
     assert json.loads(sent)["evidence"]["image"] == {"sha256": None, "hashed": "file"}
     read_part(explorer, session, asked(session, 10, 20, 90, 70))
-    pairs = Comparer(explorer)
+    comparer = Comparer(explorer)
     question = {"mode": "policies", "a": {"policy": "learned"}, "b": {"policy": "centre"}, "scene": session.scene}
-    assert len(json.loads(pairs.build_pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
+    assert len(json.loads(comparer.build_pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
     assert hashing.files == []
     known = read_file(explorer, session, {"what": "sha256", "scene": session.scene})["text"]
     assert known == hashlib.sha256(path.read_bytes()).hexdigest()
