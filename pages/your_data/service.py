@@ -106,7 +106,7 @@ class Evaluator:
     ) -> EvaluationResult:
         """Evaluate a zip of class folders, unpacked for the time being below `into`."""
         with self._run_in_turn(session, report) as run, unpack_zip(file, name, into, run.check) as found:
-            return self._evaluate(found.dataset, request, run, report, told_of_files(found.left_out))
+            return self._evaluate(found.dataset, request, run, report, describe_left_out_files(found.left_out))
 
     def evaluate_folder(
         self, session: str, folder: Any, request: EvaluationRequest, report: Report
@@ -176,7 +176,11 @@ class Evaluator:
             batch_size=None if model.device.type == "cuda" else IMAGES_PER_BATCH,
         )  # fmt: skip
         content = evaluate(model, known.dataset, options, progress)
-        notices = [left_out, describe_left_out_classes(known.left_out), _describe_limit(len(known.dataset), request.limit)]
+        notices = [
+            left_out,
+            describe_left_out_classes(known.left_out),
+            _describe_limit(len(known.dataset), request.limit),
+        ]
         return EvaluationResult(content, [*filter(None, notices), *_describe_unreadable(content)])
 
 
