@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,19 @@ from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
-from training.adapt.learning import learn
 from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
-from training.adapt.pretrained import AdaptOptions, Start, build_start
+from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
 from training.agreement import WholeImage, measure_agreement
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
 from training.evaluation.output import ProgressBar, find_source_commit, write_evaluation
 from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank, compute_positional_shift
+from training.policy.heads import AggregationOptions, train_aggregation
+from training.policy.targets import make_reinforce
+from training.policy.training import PolicyTraining
 from training.publishing.model_card import write_card
+from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
 _SHOWN = ("learned", "random", "centre", "mean", "oracle")
 
@@ -187,3 +191,49 @@ def _select_counts(counts: list[int]) -> list[int]:
 def _format_difference(values: dict[str, Any], at: int, factor: int, digits: int) -> str:
     low, high = values["interval"][at]
     return f"{factor * values['difference'][at]:+.{digits}f} [{factor * low:+.{digits}f}, {factor * high:+.{digits}f}]"
+
+
+# Learning ---------------------------------------------------------------------------------------------
+
+
+def learn(
+    model: TNet, banks: dict[str, FeatureBank], options: AdaptOptions, *, quiet: bool = False
+) -> dict[str, float]:
+    """Train weighting, positional and location modules on banks 'train' and 'validation' of the untouched model.
+
+    How looks count is learned first, from sets of looks at random, since it decides what a look is
+    worth; then where to look. The location module learns the images by heart within a few epochs, so
+    its round is short and half of its map is dropped. Returns the last numbers of that round; they
+    decide nothing.
+    """
+    if options.aggregation:
+        aggregation = AggregationOptions(epochs=options.epochs)
+        train_aggregation(model, banks["train"], aggregation, options.seed, quiet=quiet)
+        shift = compute_positional_shift(model)
+        banks = {name: bank.with_shift(shift) for name, bank in banks.items()}
+    return train_location(model, banks, options, quiet=quiet)
+
+
+def train_location(
+    model: TNet, banks: dict[str, FeatureBank], options: AdaptOptions, *, quiet: bool = False
+) -> dict[str, float]:
+    recipe = make_policy_recipe(options)
+    target = make_reinforce() if options.objective == "reinforce" else None
+    with tempfile.TemporaryDirectory() as folder:  # its records; the report is kept
+        return PolicyTraining(model, recipe, recipe.bank, banks, Path(folder), quiet=quiet, target=target).run()
+
+
+def make_policy_recipe(options: AdaptOptions) -> Recipe:
+    return Recipe(
+        name="adapt",
+        seed=options.seed,
+        epochs=options.epochs / 2,
+        batch_size=64,
+        policy=PolicySection(target=_choose_target(options.objective)),
+        bank=BankSection(views=1, looks=options.looks, dropout=0.5),
+        optim=OptimSection(method="adamw", lr=1e-3, weight_decay=0.01, schedule="cosine", warmup=0.1),
+    )
+
+
+def _choose_target(objective: Objective) -> Any:
+    return "likelihood" if objective == "reinforce" else objective

@@ -1,18 +1,26 @@
-"""Train classifier, positional and weighting modules on a feature bank: new classes for a backbone that stays as it is.
+"""Train the modules beside a backbone that stays as it is, on a feature bank.
 
-For every image of a step some sets of looks are drawn and predict together; the thumbnail and some looks also predict
-alone, as in the paper's per-feature terms (`loss.lambda_c` is the share of the joint prediction). Positions start
-without effect and are held close to it, as in `training.adapt.aggregation`; weights start as a plain average.
+*Heads* are classifier, positional and weighting modules: new classes. For every image of a step some sets of looks are
+drawn and predict together; the thumbnail and some looks also predict alone, as in the paper's per-feature terms
+(`loss.lambda_c` is the share of the joint prediction).
+
+*Aggregation* is positional and weighting modules alone, under a classifier that stays too: a few looks together learn
+to say what the target says.
+
+Positions start without effect and weights as a plain average. A pretrained classifier knows only the features of its
+own backbone, so what positions add is held close to nothing in units of each feature's spread.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from tnet_core.errors import TNetError
@@ -21,8 +29,20 @@ from training.engine.optimiser import compute_rate_factor, make_optimiser, set_r
 from training.engine.warm_start import set_even_weights
 from training.evaluation.features import weigh_subsets
 from training.evaluation.plan import rank_cells
-from training.policy.bank import FeatureBank, compute_positional_shift, measure_spread
+from training.policy.bank import BankRows, FeatureBank, compute_positional_shift, measure_spread
+from training.policy.targets import compute_worth
 from training.recipes.recipe import HeadsSection, LossSection, OptimSection
+
+
+@dataclass(frozen=True)
+class AggregationOptions:
+    epochs: float = 10.0
+    batch_size: int = 64  # images per step
+    sets: int = 8  # of looks per image and step, drawn at random
+    most: int = 10  # looks in a set: 0 … most, equally often
+    closeness: float = 30.0  # weight of the squared shift by positions, in units of each feature's spread
+    lr: float = 1e-3
+    weight_decay: float = 0.05
 
 
 @torch.no_grad()
@@ -46,36 +66,76 @@ def train_heads(
 ) -> None:
     """Change those three modules alone."""
     assert model.positional is not None and model.weighting is not None
-    model.eval().requires_grad_(False)
-    learning = (model.classifier, model.positional, model.weighting)
-    for module in learning:
-        module.requires_grad_(True)
     optim = OptimSection(
         method="adamw", lr=options.lr, weight_decay=options.weight_decay, schedule="cosine", warmup=0.05
     )  # fmt: skip
-    optimiser = make_optimiser(model, optim)
     spread = measure_spread(bank).to(model.device)
+    torch.manual_seed(seed)
+
+    def compute_loss(looked: BankRows, rows: Tensor) -> Tensor:
+        shift = compute_positional_shift(model)
+        preferred = torch.zeros(len(rows), model.config.cells) if scores is None else scores[rows]
+        features = F.dropout(looked.features + shift, options.dropout)
+        total = compute_heads_loss(model, features, looked.labels, preferred.to(model.device), options, loss)
+        return total + options.closeness * (shift / spread).square().mean()
+
+    modules = (model.classifier, model.positional, model.weighting)
+    _train_modules("heads", model, modules, bank, options, optim, seed, compute_loss, quiet=quiet)
+
+
+def train_aggregation(model: TNet, bank: FeatureBank, options: AggregationOptions, seed: int, *, quiet: bool) -> None:
+    """Change positional and weighting modules alone. The bank must have been made before positions added anything."""
+    assert model.positional is not None and model.weighting is not None
+    optim = OptimSection(
+        method="adamw", lr=options.lr, weight_decay=options.weight_decay, schedule="cosine", warmup=0.1
+    )  # fmt: skip
+    spread = measure_spread(bank).to(model.device)
+    generator = torch.Generator().manual_seed(seed)
+
+    def compute_loss(looked: BankRows, rows: Tensor) -> Tensor:
+        shift = compute_positional_shift(model)
+        masks = _draw_sets(len(rows), model.config.cells, options, generator).to(model.device)
+        features = looked.features + shift
+        # averaged before the classifier: fewer sets than looks, so fewer vectors to classify
+        logits = model.classifier(weigh_subsets(model, features, masks) @ features)
+        return -compute_worth(logits, looked.labels).mean() + options.closeness * (shift / spread).square().mean()
+
+    modules = (model.positional, model.weighting)
+    _train_modules("aggregation", model, modules, bank, options, optim, seed, compute_loss, quiet=quiet)
+
+
+def _train_modules(
+    name: str,
+    model: TNet,
+    modules: Sequence[nn.Module],
+    bank: FeatureBank,
+    options: HeadsSection | AggregationOptions,
+    optim: OptimSection,
+    seed: int,
+    compute_loss: Callable[[BankRows, Tensor], Tensor],  # of some rows of the bank, and their numbers
+    *,
+    quiet: bool,
+) -> None:
+    """Change these modules of the model alone; every epoch has its own order of the rows."""
+    model.eval().requires_grad_(False)
+    for module in modules:
+        module.requires_grad_(True)
+    optimiser = make_optimiser(model, optim)
     per_epoch = -(-len(bank) // options.batch_size)
     steps = max(1, round(options.epochs * per_epoch))
-    torch.manual_seed(seed)
-    bar = tqdm(range(steps), desc="heads", unit="step", disable=quiet, file=sys.stderr)
+    bar = tqdm(range(steps), desc=name, unit="step", disable=quiet, file=sys.stderr)
     for step in bar:
         epoch, position = divmod(step, per_epoch)
         order = np.random.default_rng([seed, epoch]).permutation(len(bank))
         rows = torch.from_numpy(order[position * options.batch_size : (position + 1) * options.batch_size])
         set_rates(optimiser, compute_rate_factor(optim, step, steps))
-        looked = bank.rows(rows, model.device)
-        shift = compute_positional_shift(model)
-        preferred = torch.zeros(len(rows), model.config.cells) if scores is None else scores[rows]
-        features = F.dropout(looked.features + shift, options.dropout)
-        total = compute_heads_loss(model, features, looked.labels, preferred.to(model.device), options, loss)
-        total = total + options.closeness * (shift / spread).square().mean()
+        loss = compute_loss(bank.rows(rows, model.device), rows)
         optimiser.zero_grad()
-        total.backward()
-        if not bool(torch.isfinite(total)):
-            raise TNetError(f"The loss of the heads is not a number any more at step {step + 1}; use a smaller rate.")
+        loss.backward()
+        if not bool(torch.isfinite(loss)):
+            raise TNetError(f"The loss of the {name} is not a number any more at step {step + 1}; use a smaller rate.")
         optimiser.step()
-        bar.set_postfix(loss=f"{total.item():.3f}", refresh=False)
+        bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
     model.requires_grad_(False)
 
 
@@ -113,3 +173,11 @@ def _compute_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> 
     """Return that of logits (B, S, classes) against labels (B,): (B * S,)."""
     every = labels.repeat_interleave(logits.shape[1], dim=0)
     return F.cross_entropy(logits.flatten(0, 1), every, label_smoothing=smoothing, reduction="none")
+
+
+def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: torch.Generator) -> Tensor:
+    """Return sets of looks with the thumbnail: (B, sets, 1 + n * n) bool."""
+    scores = torch.rand((count * options.sets, cells), generator=generator)
+    sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
+    taken = (rank_cells(scores) < sizes).view(count, options.sets, cells)
+    return torch.cat([torch.ones((count, options.sets, 1), dtype=torch.bool), taken], dim=2)

@@ -12,13 +12,14 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import TINY, picture
-from training.adapt.learning import AggregationOptions, learn, train_aggregation
+from training.adapt.adapt import learn
 from training.adapt.pretrained import AdaptOptions, Objective
 from training.agreement import measure_likelihoods, score_images
 from training.engine.warm_start import set_even_weights
 from training.evaluation.features import classify_subsets, project_features
 from training.evaluation.plan import Options
 from training.policy.bank import FeatureBank, compute_positional_shift, make_bank
+from training.policy.heads import AggregationOptions, train_aggregation
 from training.policy.targets import compute_worth, make_reinforce
 
 pytestmark = pytest.mark.slow
