@@ -13,6 +13,7 @@ from pages.accuracy.service import CatalogueCache
 from tests.support.accuracy_page import page
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
+from tests.support.wrong_values import WRONG_VALUES
 from tnet_core.checkpoints import CheckpointCard
 
 
@@ -37,21 +38,7 @@ def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) 
     assert {listener.api_visibility for listener in demo.fns.values()} == {"private"}
 
 
-WRONG = [
-    None,
-    True,
-    -5,
-    10**400,
-    float("nan"),
-    "../../etc/passwd",
-    "<script>",
-    {"a": []},
-    [None, [1], {}],
-    ["x"] * 1000,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("wrong", [*WRONG_VALUES, [None, [1], {}]], ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("name", ["on_choice", "on_data", "on_open"])
 def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wrong: Any) -> None:
     listener = handlers(demo, name)[0]

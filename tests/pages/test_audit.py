@@ -25,6 +25,7 @@ from pages.server.sessions import NO_PICTURE, Session
 from tests.support.evaluation_cards import bundled, card
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
+from tests.support.wrong_values import WRONG_VALUES
 from tests.viz.test_audit_reading import content
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
@@ -62,7 +63,7 @@ def handler(demo: gr.Blocks, name: str) -> Callable[..., list[Any]]:
 
 
 def outputs(demo: gr.Blocks, name: str, answer: list[Any]) -> dict[str, Any]:
-    """By the ids of the components; states have none."""
+    """Return the outputs by the ids of their components; states have none."""
     listener = next(listener for listener in demo.fns.values() if listener.name == name)
     assert len(answer) == len(listener.outputs)
     return {
@@ -131,25 +132,7 @@ def test_the_true_label_can_be_asked_for_where_it_is_known(explorer: Explorer, s
     assert 'data-class="4"' in auditor.render_report(known, LABEL, 2)
 
 
-WRONG = [
-    None,
-    True,
-    -5,
-    1,
-    7,
-    10**400,
-    float("nan"),
-    2.5,
-    "../../etc/passwd",
-    "<script>",
-    "²",
-    "99",
-    {"a": []},
-    ["x"] * 1000,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("wrong", [*WRONG_VALUES, 1, 7, 2.5, "²", "99"], ids=lambda value: repr(value)[:20])
 def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
     demo: gr.Blocks, explorer: Explorer, session: Session, wrong: Any
 ) -> None:

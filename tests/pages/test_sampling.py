@@ -58,7 +58,7 @@ def explorer(place: Path) -> Explorer:
     return Explorer(ModelCache(Registry.load(place / "mine.yaml", shipped=None), fallback="lite0-cub", device="cpu"))
 
 
-def opened(
+def open_picture(
     explorer: Explorer, picture: Path, mode: SamplingMode = AS_TRAINED, spec: str = "birds"
 ) -> tuple[Session, dict[str, Any]]:
     session, sent = explorer.open_picture(spec, str(picture), mode=mode)
@@ -75,7 +75,7 @@ def assert_same_looks(trace: tn.Trace, budget: Any, expected: tn.Trace) -> None:
 
 @pytest.mark.parametrize("spec", ["birds", "deep"])
 def test_native_gives_the_looks_of_the_core(explorer: Explorer, place: Path, spec: str) -> None:
-    session, sent = opened(explorer, place / "wide.png", NATIVE, spec)
+    session, sent = open_picture(explorer, place / "wide.png", NATIVE, spec)
     expected = tn.traverse(explorer.models.open(spec), place / "wide.png", sampling="native")
     assert (session.trace.sampling, sent["sampling"], session.mode) == ("native", "native", NATIVE)
     assert sent["shown"] == list(expected.budget)  # what the page opens with
@@ -85,7 +85,7 @@ def test_native_gives_the_looks_of_the_core(explorer: Explorer, place: Path, spe
 
 
 def test_automatic_levels_are_those_of_the_core(explorer: Explorer, place: Path) -> None:
-    session, sent = opened(explorer, place / "wide.png", DEEP)
+    session, sent = open_picture(explorer, place / "wide.png", DEEP)
     expected = tn.traverse(explorer.models.open("birds"), place / "wide.png", sampling="native", levels="auto")
     assert session.trace.levels == sent["levels"] == expected.levels == 4
     assert sent["shown"] == list(expected.budget) == [3, 3, 3]
@@ -94,7 +94,7 @@ def test_automatic_levels_are_those_of_the_core(explorer: Explorer, place: Path)
 
 
 def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, place: Path) -> None:
-    session, sent = opened(explorer, place / "huge.png", DEEP)
+    session, sent = open_picture(explorer, place / "huge.png", DEEP)
     model = explorer.models.open("birds")
     everything = tn.traverse(model, place / "huge.png", budget=[1] * 5, sampling="native", levels="auto")
     trace = session.trace
@@ -106,18 +106,18 @@ def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, 
 
 
 def test_without_a_choice_nothing_is_other_than_before(explorer: Explorer, place: Path) -> None:
-    session, sent = opened(explorer, place / "huge.png")
+    session, sent = open_picture(explorer, place / "huge.png")
     expected = tn.traverse(explorer.models.open("birds"), place / "huge.png", budget=(9,))
     assert session.mode == AS_TRAINED and session.trace.sampling == "official" and session.trace.budget == (9,)
     assert_same_looks(session.trace, (9,), expected)
     cut = sent["cut"]
     assert (cut["sampling"], cut["levels"], cut["frame"], cut["depths"]) == (None, None, "official", [])
     assert [name for name, _ in cut["frames"]] == ["official", "native"]
-    assert opened(explorer, place / "huge.png", SamplingMode("official"))[0].mode == AS_TRAINED
+    assert open_picture(explorer, place / "huge.png", SamplingMode("official"))[0].mode == AS_TRAINED
 
 
 def test_the_choice_is_offered_only_where_it_makes_a_difference(explorer: Explorer, place: Path) -> None:
-    session, sent = opened(explorer, place / "small.png", DEEP)
+    session, sent = open_picture(explorer, place / "small.png", DEEP)
     assert session.mode == AS_TRAINED and session.trace.sampling == "official"
     assert sent["cut"]["frames"] == [] and "no more pixels than the network's own frame" in sent["cut"]["sentence"]
     plain = baseline_of(TINY, 64)
@@ -128,7 +128,7 @@ def test_the_choice_is_offered_only_where_it_makes_a_difference(explorer: Explor
 
 
 def test_a_page_says_that_accuracy_was_measured_otherwise(explorer: Explorer, place: Path) -> None:
-    _, sent = opened(explorer, place / "wide.png", NATIVE)
+    _, sent = open_picture(explorer, place / "wide.png", NATIVE)
     assert (
         "every accuracy told about this checkpoint, used its own frame (official sampling)" in sent["cut"]["sentence"]
     )
@@ -136,7 +136,7 @@ def test_a_page_says_that_accuracy_was_measured_otherwise(explorer: Explorer, pl
         "native: looks cut from the picture's own pixels; trained and measured"
     )
     assert sent["cut"]["caption"] == "looks cut from its own pixels"
-    _, sent = opened(explorer, place / "wide.png")
+    _, sent = open_picture(explorer, place / "wide.png")
     assert sent["evidence"]["sampling"] == "official" and sent["cut"]["caption"] == ""
 
 
@@ -157,7 +157,7 @@ def test_more_levels_of_the_networks_own_frame_are_refused() -> None:
 
 
 def test_looks_added_by_hand_are_cut_in_the_same_way(explorer: Explorer, place: Path) -> None:
-    session, sent = opened(explorer, place / "huge.png", DEEP)
+    session, sent = open_picture(explorer, place / "huge.png", DEEP)
     last = max(at for at, look in enumerate(session.trace.locations) if look.level == 5)
     taken = {look.index for look in session.trace.locations if look.parent == last}
     add = {"parent": last, "index": min(set(range(9)) - taken)}
@@ -168,7 +168,7 @@ def test_looks_added_by_hand_are_cut_in_the_same_way(explorer: Explorer, place: 
 
 
 def test_an_exported_trace_says_how_its_looks_were_cut_and_replays(explorer: Explorer, place: Path) -> None:
-    session, _ = opened(explorer, place / "wide.png", DEEP)
+    session, _ = open_picture(explorer, place / "wide.png", DEEP)
     text = read_file(explorer, session, {"what": "trace", "scene": session.scene})["text"]
     trace = tn.Trace.from_json(text)
     assert (trace.sampling, trace.levels) == ("native", 4)
@@ -268,7 +268,7 @@ def test_a_choice_that_cannot_be_had_leaves_the_page_as_it_is(page: Page, asked:
 
 
 def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explorer, place: Path) -> None:
-    session, _ = opened(explorer, place / "wide.png", DEEP)
+    session, _ = open_picture(explorer, place / "wide.png", DEEP)
     comparer = Comparer(explorer)
     assert json.loads(comparer.build_offer(session, None))["levels"] == 2
     asked = {
@@ -285,6 +285,6 @@ def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explore
     by_hand = asked | {"a": {"policy": "hand", "plan": [0]}}
     with pytest.raises(tn.TNetError, match="cannot be compared now"):
         comparer.build_pair(session, None, by_hand, lambda *_: None)
-    official, _ = opened(explorer, place / "wide.png")
+    official, _ = open_picture(explorer, place / "wide.png")
     told = json.loads(comparer.build_pair(official, None, asked | {"scene": official.scene}, lambda *_: None))
     assert "Explore looks" not in told["constant"]

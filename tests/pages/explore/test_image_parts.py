@@ -55,14 +55,14 @@ def pixels(answer: dict[str, Any]) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["image"].partition(",")[2]))).convert("RGB"))
 
 
-def asked(session: Session, *box: Any) -> dict[str, Any]:
+def ask_for_part(session: Session, *box: Any) -> dict[str, Any]:
     return {"scene": session.scene, "box": list(box)}
 
 
 def test_a_part_is_exactly_the_pictures_pixels(explorer: Explorer, brought: Session) -> None:
     whole = picture(90, 120, seed=5)
     for x0, y0, x1, y1 in ((0, 0, 120, 90), (0, 0, 1, 1), (119, 89, 120, 90), (7, 11, 60, 80)):
-        answer = read_part(explorer, brought, asked(brought, x0, y0, x1, y1))
+        answer = read_part(explorer, brought, ask_for_part(brought, x0, y0, x1, y1))
         assert answer["box"] == [x0, y0, x1, y1]
         np.testing.assert_array_equal(pixels(answer), whole[y0:y1, x0:x1])
 
@@ -70,7 +70,7 @@ def test_a_part_is_exactly_the_pictures_pixels(explorer: Explorer, brought: Sess
 def test_of_an_example_too(explorer: Explorer) -> None:
     session, _ = explorer.open_picture(explorer.landing, 0)
     source, _ = explorer.load_picture(explorer.landing, 0)
-    answer = read_part(explorer, session, asked(session, 10, 20, 90, 70))
+    answer = read_part(explorer, session, ask_for_part(session, 10, 20, 90, 70))
     np.testing.assert_array_equal(pixels(answer), source.gather(np.arange(20, 70), np.arange(10, 90)))
 
 
@@ -85,7 +85,7 @@ def test_of_a_file_that_is_read_in_parts_only_these_are_decoded(
         Image.fromarray(whole).save(tmp_path / name)
     session, _ = explorer.open_picture(explorer.landing, str(tmp_path / name))
     counted = Counted(monkeypatch)
-    answer = read_part(explorer, session, asked(session, 300, 200, 400, 310))
+    answer = read_part(explorer, session, ask_for_part(session, 300, 200, 400, 310))
     np.testing.assert_array_equal(pixels(answer), whole[200:310, 300:400])
     assert counted.pixels <= 3 * 110 * 100  # pieces of rows of tiles; lines were decoded before
 
@@ -109,9 +109,10 @@ def test_nonsense_is_refused_before_anything_is_opened(
 def test_an_answer_has_an_end(explorer: Explorer, tmp_path: Path) -> None:
     Image.fromarray(picture(4, 3000, seed=5)).save(tmp_path / "long.png")
     session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "long.png"))
-    assert pixels(read_part(explorer, session, asked(session, 0, 0, MAX_PART_SIDE, 4))).shape == (4, MAX_PART_SIDE, 3)
+    answer = read_part(explorer, session, ask_for_part(session, 0, 0, MAX_PART_SIDE, 4))
+    assert pixels(answer).shape == (4, MAX_PART_SIDE, 3)
     with pytest.raises(tn.TNetError, match="1024 x 1024 pixels at most, not 1025 x 4"):
-        read_part(explorer, session, asked(session, 0, 0, MAX_PART_SIDE + 1, 4))
+        read_part(explorer, session, ask_for_part(session, 0, 0, MAX_PART_SIDE + 1, 4))
 
 
 def test_only_of_the_picture_the_page_shows(explorer: Explorer, brought: Session) -> None:
@@ -123,7 +124,7 @@ def test_only_of_the_picture_the_page_shows(explorer: Explorer, brought: Session
         with pytest.raises(tn.TNetError, match="Another picture"):
             read_part(explorer, brought, nothing)
     with pytest.raises(tn.TNetError, match="left alone for too long"):
-        read_part(explorer, None, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, None, ask_for_part(brought, 0, 0, 5, 5))
 
 
 def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
@@ -132,13 +133,13 @@ def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
     file = Path(str(brought.where))
     Image.fromarray(picture(90, 120, seed=6)).save(file)
     with pytest.raises(tn.TNetError, match="has changed since it was opened"):
-        read_part(explorer, brought, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, brought, ask_for_part(brought, 0, 0, 5, 5))
     file.unlink()
     with pytest.raises(tn.TNetError, match="not here any more"):
-        read_part(explorer, brought, asked(brought, 0, 0, 5, 5))
+        read_part(explorer, brought, ask_for_part(brought, 0, 0, 5, 5))
     missing = replace(brought, where=999)
     with pytest.raises(tn.TNetError, match="no such example"):
-        read_part(explorer, missing, asked(missing, 0, 0, 5, 5))
+        read_part(explorer, missing, ask_for_part(missing, 0, 0, 5, 5))
 
 
 def test_a_stranger_may_bring_fewer_pixels_than_the_person_at_this_machine(
@@ -163,8 +164,8 @@ def test_reading_many_pixels_is_told(
     assert told == ["Reading 120 × 90 pixels"]
 
 
-def pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> tuple[int, int]:
-    """Of a file, before its traversal has its turn and while it has it."""
+def count_pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> tuple[int, int]:
+    """Count the pixels read of a file before its traversal has its turn, and while it has it."""
     counted, during = Counted(monkeypatch), list[tuple[int, int]]()
     taken = explorer._take_looks
 
@@ -184,7 +185,7 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
     explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tiff(tmp_path / "a.tif", scene(300, 420), tile=64)
-    before, while_looking = pixels_read(explorer, path, monkeypatch)
+    before, while_looking = count_pixels_read(explorer, path, monkeypatch)
     assert before > 0 and while_looking == 0
 
 
@@ -194,7 +195,7 @@ def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     path = tiff(tmp_path / "a.tif", scene(900, 1300), tile=128, pyramid=True)
     session, sent = explorer.open_picture(explorer.landing, str(path))
     assert json.loads(sent)["evidence"]["image"] == {"sha256": None, "hashed": "file"}
-    read_part(explorer, session, asked(session, 10, 20, 90, 70))
+    read_part(explorer, session, ask_for_part(session, 10, 20, 90, 70))
     comparer = Comparer(explorer)
     question = {"mode": "policies", "a": {"policy": "learned"}, "b": {"policy": "centre"}, "scene": session.scene}
     assert len(json.loads(comparer.build_pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
@@ -212,5 +213,7 @@ def test_a_file_of_lines_is_decoded_before_the_turn_of_native_looks(
     explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     Image.fromarray(scene(600, 840)).save(tmp_path / name)
-    before, while_looking = pixels_read(explorer, tmp_path / name, monkeypatch, mode=SamplingMode("native", "auto"))
+    before, while_looking = count_pixels_read(
+        explorer, tmp_path / name, monkeypatch, mode=SamplingMode("native", "auto")
+    )
     assert before > 0 and while_looking == 0

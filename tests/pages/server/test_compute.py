@@ -50,12 +50,12 @@ def test_all_calls_run_in_the_same_thread_and_none_of_the_callers() -> None:
 
 
 def test_arguments_answers_and_sentences_pass_through() -> None:
-    def divided(a: int, *, by: int) -> float:
+    def divide(a: int, *, by: int) -> float:
         if by == 0:
             raise tn.TNetError("Nothing is divided by nothing.")
         return a / by
 
-    function = run_on_accelerator(divided)
+    function = run_on_accelerator(divide)
     assert function(6, by=3) == 2
     with pytest.raises(tn.TNetError, match="Nothing is divided"):
         function(1, by=0)

@@ -18,7 +18,7 @@ from tests.support.models import picture
 __all__ = ["as_large"]
 
 
-def written(path: Path, seed: int = 0) -> Path:
+def write_picture(path: Path, seed: int = 0) -> Path:
     Image.fromarray(picture(40, 60, seed)).save(path)
     return path
 
@@ -28,10 +28,10 @@ def everything(source: tn.ImageSource) -> np.ndarray:
 
 
 def test_a_file_is_decoded_once_while_it_stays_as_it_is(tmp_path: Path) -> None:
-    files, path = OpenImages(), written(tmp_path / "a.png")
+    files, path = OpenImages(), write_picture(tmp_path / "a.png")
     first = files.open(path, None)
     assert files.open(path, None) is first
-    written(path, seed=1)
+    write_picture(path, seed=1)
     os.utime(path, (1, 1))
     changed = files.open(path, None)
     assert changed is not first
@@ -40,7 +40,7 @@ def test_a_file_is_decoded_once_while_it_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_images, "MAX_OPEN_BYTES", 2 * 40 * 60 * 3)
-    files, paths = OpenImages(), [written(tmp_path / f"{seed}.png", seed) for seed in range(3)]
+    files, paths = OpenImages(), [write_picture(tmp_path / f"{seed}.png", seed) for seed in range(3)]
     first, second = files.open(paths[0], None), files.open(paths[1], None)
     assert files.open(paths[0], None) is first  # used again
     files.open(paths[2], None)
@@ -50,7 +50,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch: pytest.
 
 def test_one_that_is_too_large_to_keep_is_opened_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_images, "MAX_OPEN_BYTES", 100)
-    files, path = OpenImages(), written(tmp_path / "a.png")
+    files, path = OpenImages(), write_picture(tmp_path / "a.png")
     first = files.open(path, None)
     assert files.open(path, None) is not first
     np.testing.assert_array_equal(everything(first), picture(40, 60, 0))
@@ -75,7 +75,7 @@ def test_files_read_in_parts_are_counted_by_number_and_by_the_tiles_they_keep(
 
 
 def test_limits_and_missing_files_get_one_sentence(tmp_path: Path) -> None:
-    files, path = OpenImages(), written(tmp_path / "a.png")
+    files, path = OpenImages(), write_picture(tmp_path / "a.png")
     with pytest.raises(tn.TNetError, match="60 x 40 pixels"):
         files.open(path, 1000)
     files.open(path, None)
