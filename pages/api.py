@@ -31,7 +31,7 @@ from pages.server.access import resolve_upload
 from pages.server.rpc import read_session_id
 from pages.your_data.service import Evaluator
 from tnet_core.budget import budget_entries, check_budget
-from viz import answers
+from viz.explore.answers import build_budget_curve, build_contributions, build_summary, find_class_index
 
 Budget = list[int] | int | None
 LARGEST = object()  # the budget that all others follow from
@@ -51,13 +51,13 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
 
         `sampling="native"` cuts looks from the picture's own pixels, `levels="auto"` goes as deep as these go.
         """
-        return answers.summary(traverse_upload(image, checkpoint, budget, sampling, levels))
+        return build_summary(traverse_upload(image, checkpoint, budget, sampling, levels))
 
     def budget_curve(
         image: gr.FileData, checkpoint: str | None = None, sampling: str | None = None, levels: str | None = None
     ) -> list[dict[str, Any]]:
         """Prediction, probability and FLOPs at every budget the page offers, from one traversal."""
-        return answers.budget_curve(traverse_upload(image, checkpoint, LARGEST, sampling, levels))
+        return build_budget_curve(traverse_upload(image, checkpoint, LARGEST, sampling, levels))
 
     def contributions(
         image: gr.FileData,
@@ -73,8 +73,8 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
         `without` says what would be left of that class without the look: a share is not an effect.
         """
         trace = traverse_upload(image, checkpoint, budget, sampling, levels)
-        target = trace.prediction if cls is None else answers.class_of(trace, cls)
-        return answers.contributions(trace, target, None if versus is None else answers.class_of(trace, versus))
+        target = trace.prediction if cls is None else find_class_index(trace, cls)
+        return build_contributions(trace, target, None if versus is None else find_class_index(trace, versus))
 
     async def evaluate(
         data: gr.FileData,

@@ -15,10 +15,11 @@ from pages.server.sessions import SESSION_SECONDS
 from pages.what_if.tab import build_what_if_tab
 from pages.your_data.service import Evaluator
 from pages.your_data.tab import build_your_data_tab
-from viz import compare as compared
-from viz import stage
-from viz.common import fragments, style
-from viz.explore import bring
+from viz.common import style
+from viz.common.page import MASTHEAD, build_page_head
+from viz.compare.page import build_compare_head
+from viz.explore.page import build_explore_head, build_upload_head, read_template
+from viz.report.page import build_report_script
 
 
 def build_site(explorer: Explorer) -> gr.Blocks:
@@ -26,7 +27,7 @@ def build_site(explorer: Explorer) -> gr.Blocks:
     evaluator = Evaluator(explorer, local=explorer.local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
-        gr.HTML(fragments.MASTHEAD, apply_default_css=False)
+        gr.HTML(MASTHEAD, apply_default_css=False)
         own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Explore", id="explore"):
@@ -48,7 +49,12 @@ def build_site(explorer: Explorer) -> gr.Blocks:
 
 def build_head() -> str:
     """Return style and code of the page for the document's head."""
-    return style.head() + bring.head() + stage.head() + compared.head()
+    return (
+        build_page_head()
+        + build_upload_head()
+        + build_explore_head(build_report_script(read_template()))
+        + build_compare_head()
+    )
 
 
 def build_theme() -> gr.themes.Base:

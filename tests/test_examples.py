@@ -14,7 +14,7 @@ from PIL import Image
 
 import tnet_core as tn
 from tools import fetch_examples
-from viz.common.names import labelled
+from viz.common.text import find_class
 from viz.examples.picture_list import (
     EXAMPLES_FOLDER,
     PICTURE_KINDS,
@@ -158,5 +158,5 @@ def test_known_labels_are_classes_of_the_checkpoint_for_such_pictures() -> None:
     names = tn.load(str(ROOT / "checkpoints" / "tnet-lite0-imagenet"), device="cpu").class_names
     known = [item.label for item in list_pictures_of_kind("photo") if item.label]
     assert len(known) >= 5
-    assert all(labelled(names, label) is not None for label in known)
-    assert labelled(names, "no such class") is None
+    assert all(find_class(names, label) is not None for label in known)
+    assert find_class(names, "no such class") is None

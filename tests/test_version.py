@@ -12,7 +12,7 @@ import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard
 from training.evaluation.output import describe_run
-from viz.report import evidence
+from viz.explore.evidence import build_evidence
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,4 +33,4 @@ def test_the_changelog_begins_with_the_version_and_counts_downwards() -> None:
 def test_evaluations_and_reports_say_which_version_made_them() -> None:
     assert describe_run(torch.device("cpu"))["versions"]["tnet-explorer"] == tn.__version__
     trace = tn.traverse(tiny(), picture(), budget=(1,))
-    assert f"TNet Explorer {tn.__version__}," in evidence(trace, CheckpointCard("mine", "A folder."))["versions"]
+    assert f"TNet Explorer {tn.__version__}," in build_evidence(trace, CheckpointCard("mine", "A folder."))["versions"]

@@ -16,8 +16,8 @@ from tnet_core.explain.shapley import MAX_LOOKS
 from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
 from viz.audit.report import ReportSubject, render_report
-from viz.common.encode import data_uri, preview
-from viz.common.names import class_names
+from viz.common.images import encode_webp, read_preview
+from viz.common.text import list_class_names
 
 Cards = Callable[[], Sequence[CheckpointCard]]
 PREDICTED, LABEL = "predicted", "label"  # classes that are not meant by their number
@@ -37,7 +37,7 @@ class OpenReport:
     @property
     def classes(self) -> list[tuple[str, str]]:
         """Classes to choose from: the predicted one, the true one where it is known, then all in their order."""
-        names = class_names(self.session.trace)
+        names = list_class_names(self.session.trace)
         special = [("the predicted class", PREDICTED)]
         if self.subject.label is not None:
             special.append((f"the true label: {names[self.subject.label]}", LABEL))
@@ -92,7 +92,7 @@ class Auditor:
             raise tn.TNetError(f"A report needs at least {MIN_LOOKS} looks, and this picture has {len(looks)}.")
         source, plate = self._explorer.load_picture(session.spec, session.where)
         about = self._explorer.read_card(session.spec)
-        picture = data_uri(preview(source, _PREVIEW), quality=80)
+        picture = encode_webp(read_preview(source, _PREVIEW), quality=80)
         return OpenReport(session, ReportSubject(plate.title, about.title or about.source, picture, plate.label), looks)
 
     def render_report(self, about: OpenReport, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:

@@ -19,7 +19,7 @@ from pages.refresh import build_timer, restart_timer
 from pages.server.sessions import SESSION_SECONDS, Session
 from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
 from viz.audit.report import render_no_report
-from viz.common import fragments
+from viz.common.page import render_problem
 
 
 def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.Timer:
@@ -61,7 +61,7 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
         try:
             name, made = auditor.render_explored(spec)
         except tn.TNetError as error:
-            return [gr.skip(), gr.skip(), fragments.problem(str(error)), gr.skip()]
+            return [gr.skip(), gr.skip(), render_problem(str(error)), gr.skip()]
         choices = auditor.list_choices()
         return [spec, gr.update(choices=choices, value=name, visible=bool(choices)), "", made]
 
@@ -80,7 +80,7 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
         try:
             return ["", auditor.render_audit(name)]
         except tn.TNetError as error:
-            return [fragments.problem(str(error)), gr.skip()]
+            return [render_problem(str(error)), gr.skip()]
 
     def on_report(
         cls: Any, looks: Any, session: Session | None, before: OpenReport | None, progress: gr.Progress = PROGRESS
@@ -90,7 +90,7 @@ def build_audit_tab(explorer: Explorer, explored: Explored, cards: Cards) -> gr.
         try:
             return [*[gr.skip()] * 3, "", auditor.render_report(before, cls, looks, progress)]
         except tn.TNetError as error:
-            return [*[gr.skip()] * 3, fragments.problem(str(error)), gr.skip()]
+            return [*[gr.skip()] * 3, render_problem(str(error)), gr.skip()]
 
     listening: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
     turn: dict[str, Any] = {"concurrency_id": "audit", "concurrency_limit": MAX_PARALLEL_REPORTS, **listening}

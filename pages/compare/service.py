@@ -18,10 +18,10 @@ from pages.explore.service import Explorer
 from pages.server.sessions import Session, Where, require_session
 from tnet_core import compare
 from tnet_core.numbers import entries, whole
-from viz.common.names import labelled
-from viz.compare import Column, offer_payload, pair_payload
-from viz.stage import Plate
-from viz.stage.cut import elsewhere
+from viz.common.payload import PictureInfo
+from viz.common.text import find_class
+from viz.compare.payload import Column, build_offer_payload, build_pair_payload
+from viz.explore.sampling import explain_other_sampling
 
 MAX_TRAVERSALS = 32  # remembered for everybody, without pixels
 MAX_SEED = 999_999_999
@@ -37,7 +37,7 @@ class OpenPicture:
     """A picture, opened, and what is known about it."""
 
     source: tn.ImageSource
-    plate: Plate
+    plate: PictureInfo
     spec: str  # checkpoint whose classes the plate's label means
 
 
@@ -54,7 +54,7 @@ class Comparer:
         session = require_session(session)
         _, plate = self.explorer.load_picture(session.spec, session.where)
         choices = self.explorer.models.choices
-        return offer_payload(
+        return build_offer_payload(
             scene=session.scene,
             checkpoint=session.spec,
             title=plate.title,
@@ -87,7 +87,7 @@ class Comparer:
             "pictures": self._build_picture_side,
         }[mode]
         a, b = (build(session, brought, side, partial(progress, done)) for done, side in enumerate(sides))
-        return pair_payload(a, b, number, mode, self._describe_common(session, mode, a))
+        return build_pair_payload(a, b, number, mode, self._describe_common(session, mode, a))
 
     # One side ------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class Comparer:
     def _build_policy_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         view = self._open(session, session.where)
         own, wanted = self._trace_learned(session, session.spec, view, tell), side.get("policy")
-        if wanted == "hand" and (otherwise := elsewhere(session.trace)):
+        if wanted == "hand" and (otherwise := explain_other_sampling(session.trace)):
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if wanted == "hand":
             plan = entries(side.get("plan"), "The looks chosen in Explore")
@@ -141,7 +141,7 @@ class Comparer:
 
     def _trace_learned(self, session: Session, spec: str, view: OpenPicture, tell: Tell) -> tn.Trace:
         trace, source = session.trace, view.source
-        if spec == session.spec and not elsewhere(trace) and source.info() == trace.image:
+        if spec == session.spec and not explain_other_sampling(trace) and source.info() == trace.image:
             return compare.retaken(trace, trace.select(budget=trace.budget), "learned") if session.added else trace
         return self._traverse(spec, view, "learned", tell)
 
@@ -173,7 +173,7 @@ class Comparer:
         plate = view.plate
         if plate.label is not None and spec != view.spec:
             name = self.explorer.read_card(view.spec).class_names[plate.label]
-            plate = replace(plate, label=labelled(trace.class_names, name))
+            plate = replace(plate, label=find_class(trace.class_names, name))
         return Column(title, trace, view.source, plate)
 
     def _describe_common(self, session: Session, mode: str, a: Column) -> str:
@@ -184,7 +184,7 @@ class Comparer:
             "checkpoints": f"Both sides: {picture}, looked at as each network chooses.",
             "pictures": f"Both sides: {title}, looking as it chooses.",
         }[mode]
-        return f"{told} {elsewhere(session.trace)}".strip()
+        return f"{told} {explain_other_sampling(session.trace)}".strip()
 
 
 def find_most_alike(spec: str, specs: list[str]) -> str | None:

@@ -16,7 +16,7 @@ from pages.explore.tab import PROGRESS, Explored
 from pages.refresh import build_timer, restart_timer
 from pages.server.rpc import add_turn, read_event
 from pages.server.sessions import SESSION_SECONDS, Session
-from viz import compare as shown
+from viz.compare.page import build_load_script, read_template
 
 
 def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
@@ -28,7 +28,7 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
     with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
         upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
-    view = gr.HTML("", html_template=shown.template(), js_on_load=shown.on_load(), **plain, elem_id="compare")
+    view = gr.HTML("", html_template=read_template(), js_on_load=build_load_script(), **plain, elem_id="compare")
 
     def problem(error: tn.TNetError, asked: Any = None) -> str:
         number = {"ask": asked} if type(asked) is int else {}

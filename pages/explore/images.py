@@ -12,8 +12,8 @@ from pages.budgets import MAX_PART_SIDE
 from pages.explore.service import Explorer
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from tnet_core.numbers import entries, whole
-from viz.common.encode import lossless_uri
-from viz.report.original import original
+from viz.common.images import encode_lossless_webp
+from viz.report.page import build_original_payload
 
 
 def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[s
     if source.info() != image:
         raise tn.TNetError("The file of this picture has changed since it was opened: open it again.")
     pixels = source.gather(np.arange(y0, y1), np.arange(x0, x1))
-    return {"kind": "part", "box": [x0, y0, x1, y1], "image": lossless_uri(pixels)}
+    return {"kind": "part", "box": [x0, y0, x1, y1], "image": encode_lossless_webp(pixels)}
 
 
 def check_box(box: Any, width: int, height: int) -> tuple[int, int, int, int]:
@@ -53,7 +53,7 @@ def read_file(explorer: Explorer, session: Session | None, asked: Any) -> dict[s
     if what == "sha256":  # of a large file: a report names it, the page itself does not need it
         return {"kind": "file", "text": session.trace.image.sha256}
     if what == "original":
-        return original(_find_original(explorer, session))
+        return build_original_payload(_find_original(explorer, session))
     raise tn.TNetError("There is no such file to take.")
 
 

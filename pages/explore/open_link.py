@@ -13,8 +13,8 @@ from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
 from pages.explore.service import Explorer, Looks, Tell
 from pages.server.sessions import Session, Where
 from viz.explore.checkpoint import CheckpointPanel
-from viz.stage import steer_payload
-from viz.stage.cut import no_choice
+from viz.explore.payload import build_steer_payload
+from viz.explore.sampling import explain_no_choice
 
 Opened = tuple[Session, str, Looks | None]  # and what the stage is sent, and looks chosen by hand
 
@@ -100,7 +100,7 @@ def _check_mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: di
             found = explorer.simplify_mode(spec, where, link.mode)
             if (link.sampling or config.sampling) == (found.sampling or config.sampling):
                 return link
-            wrong["sampling"] = no_choice(config)
+            wrong["sampling"] = explain_no_choice(config)
         except tn.TNetError as error:
             wrong["levels"] = strip_full_stop(error)
     return link.as_trained(config.levels)
@@ -136,5 +136,5 @@ def _build_restore(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[
     if step is not None and step > len(shown):
         wrong["step"] = f"its 'step' is {step} and there are {len(shown)} looks"
         step = None
-    steer = None if plan is None else json.loads(steer_payload(trace, plan))
+    steer = None if plan is None else json.loads(build_steer_payload(trace, plan))
     return {"budget": budget, "cls": cls, "versus": versus, "steer": steer, "step": step}

@@ -21,10 +21,11 @@ from pages.server.sessions import SESSION_EXPIRED, Cell, Session, Where, require
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.example_set import fetch_pictures
 from tnet_core.numbers import whole
-from viz.common.names import labelled
+from viz.common.payload import PictureInfo
+from viz.common.text import find_class
 from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel
 from viz.explore.gallery import ExamplePicture, build_hub_picture, find_picture_kind, list_drawings, list_pictures
-from viz.stage import Plate, scene_payload, steer_payload
+from viz.explore.payload import build_scene_payload, build_steer_payload
 
 Tell = Callable[[str], None]  # told what is being done
 Scene = tuple[Session, str]  # and what the stage is sent
@@ -156,20 +157,20 @@ class Explorer:
     def _show_known_looks(self, session: Session, plan: Looks, scene: int) -> Scene:
         """Show looks that were taken already."""
         if scene == session.scene:
-            return session, steer_payload(session.trace, plan)
+            return session, build_steer_payload(session.trace, plan)
         return self._build_scene(session, plan)
 
-    def load_picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, Plate]:
+    def load_picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, PictureInfo]:
         """Open an example or an upload; return it and what is known about it."""
         if isinstance(where, str):
             source = self._images.open(Path(where), None if self.local else MAX_PIXELS)
-            return source, Plate(Path(where).name)
+            return source, PictureInfo(Path(where).name)
         offered = self.list_pictures(spec)
         if not 0 <= where < len(offered):
             raise tn.TNetError("There is no such example for this checkpoint.")
         chosen = offered[where]
-        label = None if chosen.label is None else labelled(self.read_card(spec).class_names, chosen.label)
-        return tn.ImageSource.open(chosen.open()), Plate(chosen.title, chosen.credit, label)
+        label = None if chosen.label is None else find_class(self.read_card(spec).class_names, chosen.label)
+        return tn.ImageSource.open(chosen.open()), PictureInfo(chosen.title, chosen.credit, label)
 
     def traverse(
         self,
@@ -196,7 +197,9 @@ class Explorer:
         trace = self.traverse(session.spec, source, added=session.added, mode=session.mode)
         scene = next(self._scenes)
         about = self.read_card(session.spec)
-        sent = scene_payload(trace, source, plate, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL)
+        sent = build_scene_payload(
+            trace, source, plate, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL
+        )
         if many:
             release_freed_memory()
         earlier = (*session.earlier, session.scene)[-MAX_LOOKS_PER_PAGE:] if session.scene else ()

@@ -18,11 +18,17 @@ from pages.sampling import parse_mode as mode_wanted
 from pages.server.access import is_local_request, resolve_local_file
 from pages.server.rpc import add_turn, answer_event, read_event, read_query
 from pages.server.sessions import SESSION_EXPIRED, SESSION_SECONDS, RequestOrder, Session, Where, require_session
-from viz import stage
-from viz.common import fragments
-from viz.explore import bring
+from viz.common.page import render_problem, render_warning
 from viz.explore.checkpoint import CheckpointPanel
 from viz.explore.gallery import render_gallery
+from viz.explore.page import (
+    UPLOAD_LOAD_SCRIPT,
+    build_file_script,
+    build_load_script,
+    build_part_script,
+    read_camera_template,
+    read_template,
+)
 
 # A click on an example reports its number.
 REPORT_EXAMPLE = """element.addEventListener('click', event => {
@@ -59,12 +65,12 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         )
         with gr.Column(elem_id="explore-bring", min_width=150):
             upload = gr.UploadButton("Upload a picture", size="md", elem_id="explore-upload", type="filepath")
-            gr.HTML(bring.template(), js_on_load=bring.ON_LOAD, **plain, elem_id="explore-camera")
+            gr.HTML(read_camera_template(), js_on_load=UPLOAD_LOAD_SCRIPT, **plain, elem_id="explore-camera")
             more = gr.Button("More examples", size="md", elem_id="explore-more", **first.more)
             invited = gr.HTML(**first.invitation, **plain, elem_id="explore-invitation")
         named = build_path_field() if explorer.local else None
     problem = gr.HTML("", **plain, elem_id="explore-problem")
-    view = gr.HTML("", html_template=stage.template(), js_on_load=stage.on_load(), **plain, elem_id="explore-stage")
+    view = gr.HTML("", html_template=read_template(), js_on_load=build_load_script(), **plain, elem_id="explore-stage")
 
     chosen = [session, view, examples, problem]
     panel_parts = [chooser, about, notice, invited, more]
@@ -73,10 +79,10 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     def show(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
         sent = add_turn(sent, link=build_address(explorer, spec, where), **extra)
-        return [made, sent, render_gallery(explorer.list_pictures(spec), selected), fragments.warning(sentence)]
+        return [made, sent, render_gallery(explorer.list_pictures(spec), selected), render_warning(sentence)]
 
     def show_problem(error: tn.TNetError) -> list[Any]:
-        return [gr.skip(), gr.skip(), gr.skip(), fragments.problem(str(error))]
+        return [gr.skip(), gr.skip(), gr.skip(), render_problem(str(error))]
 
     def attempt(order: RequestOrder, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
         """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
@@ -163,7 +169,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         try:
             explorer.fetch_more_pictures(spec)
         except tn.TNetError as error:
-            return [gr.skip(), gr.skip(), fragments.problem(str(error)) if order.is_at(spec) else gr.skip()]
+            return [gr.skip(), gr.skip(), render_problem(str(error)) if order.is_at(spec) else gr.skip()]
         if not order.is_at(spec):
             return [gr.skip()] * 3
         selected = order.where if isinstance(order.where, int) else None
@@ -209,8 +215,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
 def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
     """Answer the stage when it asks for a part of its picture, or for a file, which is made in the browser."""
     plain: dict[str, Any] = {"html_template": "<i></i>", "apply_default_css": False}
-    part = gr.HTML("", js_on_load=stage.on_part(), elem_id="explore-part", **plain)
-    taken = gr.HTML("", js_on_load=stage.on_file(), elem_id="explore-taken", **plain)
+    part = gr.HTML("", js_on_load=build_part_script(), elem_id="explore-part", **plain)
+    taken = gr.HTML("", js_on_load=build_file_script(), elem_id="explore-taken", **plain)
 
     def on_zoom(session: Session | None, event: gr.EventData) -> str:
         return answer_event(event, lambda asked: read_part(explorer, session, asked))

@@ -15,8 +15,8 @@ from pages.explore.service import Explorer
 from pages.server.sessions import Session, require_session
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole
-from viz.common.encode import data_uri, preview
-from viz.stage.cut import elsewhere
+from viz.common.images import encode_webp, read_preview
+from viz.explore.sampling import explain_other_sampling
 from viz.what_if.experiment import Experiment, read_measured_scores
 from viz.what_if.page import NO_LOOKS
 from viz.what_if.panels import format_cell
@@ -122,13 +122,13 @@ class Experimenter:
             label=plate.label,
             evaluated_on="" if about.evaluation is None else about.evaluation.where,
             measured=read_measured_scores(about, known),
-            sampling_note=elsewhere(session.trace),
+            sampling_note=explain_other_sampling(session.trace),
             **how,
         )
 
     def _read_pixels(self, session: Session) -> np.ndarray:
         source, _ = self._explorer.load_picture(session.spec, session.where)
-        return preview(source, MAX_SIDE)
+        return read_preview(source, MAX_SIDE)
 
     def _traverse(self, spec: str, pixels: np.ndarray) -> tn.Trace:
         config = self._explorer.models.open(spec).config
@@ -191,4 +191,4 @@ def _count_cells(count: int) -> str:
 
 
 def _encode(pixels: np.ndarray) -> str:
-    return data_uri(preview(tn.ImageSource.open(pixels), SHOWN_SIDE))
+    return encode_webp(read_preview(tn.ImageSource.open(pixels), SHOWN_SIDE))

@@ -14,7 +14,7 @@ from pages.explore.tab import PROGRESS, Explored
 from pages.refresh import build_timer, restart_timer
 from pages.server.sessions import SESSION_SECONDS, Session
 from pages.what_if.service import KINDS, SCALES, Change, Experimenter, OriginalPicture
-from viz.common import fragments
+from viz.common.page import render_problem
 from viz.what_if.page import build_load_script, render_experiment, render_intro, render_nothing
 
 FIRST = "flip"  # what is tried first
@@ -87,7 +87,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
                 before, Change(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
             )
         except tn.TNetError as error:
-            return [*[gr.skip()] * (1 + len(asked)), fragments.problem(str(error)), gr.skip()]
+            return [*[gr.skip()] * (1 + len(asked)), render_problem(str(error)), gr.skip()]
         return [gr.skip(), gr.skip(), *show_fields(kind), "", render_experiment(found)]
 
     made = [known, *asked, noted, view]

@@ -13,8 +13,8 @@ from pages.server.access import is_local_request
 from pages.server.rpc import read_session_id
 from pages.your_data.service import NO_FOLDERS, Evaluator
 from training.evaluation.output import evaluation_to_text
-from viz.common import fragments
 from viz.common.measured import VisitorEvaluation, add_evaluation
+from viz.common.page import render_warning
 from viz.your_data.page import INTRO, WAITING, ZIP_LAYOUT, render_chart_notice, render_file_link, render_result
 
 FIRST_IMAGES = 100  # measured unless more are asked for
@@ -72,7 +72,7 @@ def build_your_data_tab(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) ->
                 raise tn.TNetError(NO_FOLDERS)
             found = evaluator.evaluate(read_session_id(request), file, folder, wanted, report)
         except tn.TNetError as error:
-            return [gr.skip(), fragments.warning(str(error)), gr.skip(), gr.skip()]
+            return [gr.skip(), render_warning(str(error)), gr.skip(), gr.skip()]
         title = explorer.models.find_choice(wanted.spec).title
         mine = add_evaluation(mine, wanted.spec, title, found.content)
         told = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
@@ -80,7 +80,7 @@ def build_your_data_tab(evaluator: Evaluator, own: gr.State, demo: gr.Blocks) ->
 
     def on_stop(request: gr.Request) -> str:
         running = evaluator.cancel(read_session_id(request))
-        return gr.skip() if running else fragments.warning("Nothing is running.")
+        return gr.skip() if running else render_warning("Nothing is running.")
 
     def on_leave(request: gr.Request) -> None:
         evaluator.cancel(read_session_id(request), seconds=0)

@@ -10,9 +10,15 @@ from playwright.sync_api import Page, expect
 
 import tnet_core as tn
 from tnet_core import explain
-from viz.common.names import class_name
-from viz.common.numbers import fixed, gigaflops, percent, short, signed
-from viz.common.selection import labels
+from viz.common.text import (
+    format_class_name,
+    format_fixed,
+    format_flops,
+    format_number,
+    format_percent,
+    format_signed,
+    list_look_names,
+)
 
 Shown = int | tuple[int, ...] | list[int]  # looks in their order, a budget, or positions chosen by hand
 
@@ -34,17 +40,17 @@ def attributes(page: Page, selector: str, name: str) -> list[float]:
 def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = None, versus: int | None = None) -> None:
     """Boxes, decision, ledger, crops, grids and cost on the page are those of the trace."""
     looks = looks_of(trace, shown)
-    called, logits = labels(trace), trace.logits(subset=looks)
+    called, logits = list_look_names(trace), trace.logits(subset=looks)
     order = np.argsort(-logits, kind="stable")[:5]
     wait_for_looks(page, len(looks))
     first = page.locator(".tn-classes li").first
-    expect(first.locator("span")).to_contain_text(class_name(trace, int(order[0])))
+    expect(first.locator("span")).to_contain_text(format_class_name(trace, int(order[0])))
     # the decision
     close: dict[str, Any] = {"rtol": 1e-4, "atol": 2e-4}
     shown_logits = [float(text.removeprefix("logit ")) for text in titles(page, ".tn-classes li")]
     np.testing.assert_allclose(shown_logits, logits[order], **close)
     probabilities = trace.probabilities(subset=looks)
-    assert page.locator(".tn-classes b").all_text_contents() == [percent(float(probabilities[c])) for c in order]
+    assert page.locator(".tn-classes b").all_text_contents() == [format_percent(float(probabilities[c])) for c in order]
     # how the score adds up
     target = int(order[0]) if cls is None else cls
     shares, weights = trace.contributions(target, versus, subset=looks), trace.weights(subset=looks)
@@ -52,9 +58,9 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     np.testing.assert_allclose(attributes(page, "tbody [data-weight]", "data-weight"), weights, **close)
     np.testing.assert_allclose(attributes(page, "[data-total]", "data-total"), [shares.total], **close)
     assert page.locator("tbody th").all_text_contents() == ["context", *(f"look {called[p]}" for p in looks)]
-    assert page.locator("tbody [data-value]").all_text_contents() == [signed(float(v)) for v in shares.values]
-    assert page.locator("tbody [data-weight]").all_text_contents() == [short(float(w)) for w in weights]
-    expect(page.locator("[data-total] b")).to_have_text(fixed(shares.total))
+    assert page.locator("tbody [data-value]").all_text_contents() == [format_signed(float(v)) for v in shares.values]
+    assert page.locator("tbody [data-weight]").all_text_contents() == [format_number(float(w)) for w in weights]
+    expect(page.locator("[data-total] b")).to_have_text(format_fixed(shares.total))
     assert_left_out(page, trace, looks, target, versus)
     # where
     drawn = sorted(looks)  # boxes lie in the order of the trace
@@ -64,7 +70,7 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     for p in looks[:2]:
         alone = trace.look_logits(p)
         text = page.locator(f".tn-look[data-look='{p}'] .tn-alone").text_content() or ""
-        assert text.startswith(f"alone: {class_name(trace, int(alone.argmax()))} ")
+        assert text.startswith(f"alone: {format_class_name(trace, int(alone.argmax()))} ")
     opened = [grid for grid in trace.distributions if grid.parent is None or grid.parent in looks]
     opened.sort(key=lambda grid: [] if grid.parent is None else list(map(int, called[grid.parent].split("."))))
     lifts = [grid.lift.ravel() for grid in opened]  # each grid is followed by those inside it
@@ -76,7 +82,11 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     # what it cost
     cost = page.locator(".tn-cost b").all_text_contents()
     covered = trace.coverage(subset=looks)
-    assert cost[:3] == [str(len(looks)), gigaflops(trace.cost(subset=looks).flops), percent(covered.get(2, 0.0))]
+    assert cost[:3] == [
+        str(len(looks)),
+        format_flops(trace.cost(subset=looks).flops),
+        format_percent(covered.get(2, 0.0)),
+    ]
 
 
 def assert_left_out(page: Page, trace: tn.Trace, looks: Sequence[int], cls: int, versus: int | None) -> None:
@@ -94,14 +104,14 @@ def assert_left_out(page: Page, trace: tn.Trace, looks: Sequence[int], cls: int,
     found = explain.sign_disagreements(trace, cls, versus, **asked)
     marked = page.locator(".tn-ledger tbody tr:has(.tn-contrary) th").all_text_contents()
     clear = [one for one in found if min(abs(one.effect), abs(one.contribution)) > 1e-5]  # beyond rounding
-    called = labels(trace)
+    called = list_look_names(trace)
     names = ["context" if one.look is None else f"look {called[one.look]}" for one in clear]
     assert set(names) <= set(marked) and len(marked) <= len(found)
     sentence = page.locator(".tn-disagree")
     assert sentence.is_hidden() is (not marked)
     if clear:
         text = (sentence.text_content() or "").lower()
-        assert f"{names[0]} has a share of {signed(clear[0].contribution)}, yet it " in text
+        assert f"{names[0]} has a share of {format_signed(clear[0].contribution)}, yet it " in text
         assert ("lowered" if clear[0].contribution > 0 else "raised") in text
 
 

@@ -24,7 +24,7 @@ from tests.support.evaluation_cards import bundled, card
 from tests.support.served_page import launched
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.published import paper_rows
-from viz.common import style
+from viz.common.page import build_page_head
 
 Visit = Callable[..., Page]
 SLIDER = "#accuracy-looks input[type=range]"
@@ -44,7 +44,7 @@ def cards() -> list[CheckpointCard]:
 
 @pytest.fixture(scope="module")
 def server(cards: list[CheckpointCard]) -> Iterator[str]:
-    with launched(accuracy_page.page(cards), theme=build_theme(), head=style.head()) as address:
+    with launched(accuracy_page.page(cards), theme=build_theme(), head=build_page_head()) as address:
         yield address
 
 

@@ -16,7 +16,7 @@ import tnet_core as tn
 from tests.browser.conftest import leaves
 from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tnet_core.explain import adaptive_stop
-from viz.common.names import class_name
+from viz.common.text import format_class_name
 from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
@@ -135,7 +135,7 @@ def test_any_class_and_any_pair_of_classes_has_its_ledger(visit: Visit, referenc
     choose_class(page, "versus", "4")
     assert_shows(page, reference, 5, cls=17, versus=4)
     expect(page.locator(".tn-ledger .tn-caption")).to_contain_text(
-        f"the lead of {class_name(reference, 17)} over {class_name(reference, 4)}"
+        f"the lead of {format_class_name(reference, 17)} over {format_class_name(reference, 4)}"
     )
     choose_class(page, "cls", "")
     choose_class(page, "versus", "second")
@@ -155,7 +155,7 @@ def test_a_click_on_a_cell_adds_or_removes_a_look(visit: Visit, reference: tn.Tr
     note = page.locator(".tn-steered")
     expect(note).to_contain_text("Your looks, with look 12, without look 4")
     own = reference.probabilities(4)
-    expect(note).to_contain_text(f"The network's own 4 looks: {class_name(reference, int(own.argmax()))}")
+    expect(note).to_contain_text(f"The network's own 4 looks: {format_class_name(reference, int(own.argmax()))}")
     page.click(f".tn-levels [data-cell='{reference.locations[1].index}']")
     assert_shows(page, reference, [0, 2, position])
     page.focus(SLIDER)

@@ -26,8 +26,7 @@ from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
 from tools.local_server import FINISHED
 from viz.audit.panels import format_points
-from viz.common.names import class_names, readable
-from viz.common.numbers import percent, short, times
+from viz.common.text import format_factor, format_number, format_percent, list_class_names, make_readable
 
 Visit = Callable[..., Page]
 BIRDS, NEEDLES = "tnet-lite0-cub", "tnet-needles"
@@ -97,25 +96,25 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     expect(page.locator(".audit-measured")).to_contain_text(f"{TITLES[BIRDS]}, measured on CUB-200-2011")
     lifts = [25 * p for p in heat["probability"]]
     np.testing.assert_allclose(attributes(page, "[data-shows=lift] [data-value]", "data-value"), lifts, atol=1e-4)
-    assert page.locator("[data-shows=lift] b").all_text_contents() == [times(lift) for lift in lifts]
+    assert page.locator("[data-shows=lift] b").all_text_contents() == [format_factor(lift) for lift in lifts]
     page.focus("[data-map-looks]")
     for key, k in (("End", 10), ("Home", 1), ("ArrowRight", 2)):  # 2 as in training
         page.keyboard.press(key)
         shares = [count / heat["images"] for count in heat["taken"][k - 1]]
-        assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
-        expect(page.locator("[data-map-bias]")).to_have_text(short(heat["centre_bias"]["after_looks"][k - 1]))
+        assert page.locator("[data-shows=taken] b").all_text_contents() == [format_percent(share) for share in shares]
+        expect(page.locator("[data-map-bias]")).to_have_text(format_number(heat["centre_bias"]["after_looks"][k - 1]))
     facts = page.locator(".audit-facts b").all_text_contents()
     told = heat["centre_bias"]
     assert facts[1:] == [
-        percent(told["first_look_at_centre"]),
-        percent(told["first_look_at_mean_favourite"]),
-        short(told["entropy_of_first_look"]),
+        format_percent(told["first_look_at_centre"]),
+        format_percent(told["first_look_at_mean_favourite"]),
+        format_number(told["entropy_of_first_look"]),
     ]
     # one class: only 1 and 2 looks were counted
     entry = heat["per_class"][5]
-    page.fill("[data-map-class]", readable(entry["name"]))
+    page.fill("[data-map-class]", make_readable(entry["name"]))
     shares = [count / entry["images"] for count in entry["taken_trained"]]
-    assert page.locator("[data-shows=taken] b").all_text_contents() == [percent(share) for share in shares]
+    assert page.locator("[data-shows=taken] b").all_text_contents() == [format_percent(share) for share in shares]
     page.focus("[data-map-looks]")
     page.keyboard.press("End")
     expect(page.locator("[data-panel=where] .audit-said")).to_contain_text("the first 2 looks")
@@ -138,14 +137,14 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
 def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
     """The table is sorted, searched and opened in the browser."""
     names = page.locator(".audit-byclass tbody tr:visible th")
-    assert names.all_text_contents() == [readable(entry["name"]) for entry in entries[:12]]
+    assert names.all_text_contents() == [make_readable(entry["name"]) for entry in entries[:12]]
     page.click("[data-sort=top1]")
     page.click("[data-sort=top1]")  # the worst first
     expect(page.locator(".audit-byclass th[aria-sort=ascending]")).to_have_text("top-1 accuracy")
     shown = page.locator(".audit-byclass tbody tr:visible td[data-label='top-1 accuracy']").all_text_contents()
     assert shown == [f"{100 * top1:.1f} %" for top1 in sorted(entry["top1"] for entry in entries)[:12]]
     page.fill("[data-find]", "gull")
-    gulls = {readable(entry["name"]) for entry in entries if "gull" in entry["name"].lower()}
+    gulls = {make_readable(entry["name"]) for entry in entries if "gull" in entry["name"].lower()}
     assert set(names.all_text_contents()) == gulls and len(gulls) > 3
     page.fill("[data-find]", "no such bird")
     expect(page.locator("[data-nothing]")).to_be_visible()
@@ -168,8 +167,8 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     other = int(np.argsort(-trace.logits())[3])
     page.click("#audit-class input")
     page.keyboard.press("Control+A")
-    page.keyboard.type(class_names(trace)[other])
-    page.get_by_role("option", name=class_names(trace)[other]).first.click()
+    page.keyboard.type(list_class_names(trace)[other])
+    page.get_by_role("option", name=list_class_names(trace)[other]).first.click()
     page.wait_for_selector(f"#audit-report [data-class='{other}']")
     assert_report(page, trace.only(range(8)), other)
     page.fill("#audit-looks input[type=number]", "12")
@@ -210,7 +209,7 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
     areas = page.locator("[data-course=insertion] [data-area]").all_text_contents()
     course = found.insertion
     expected = (explain.area(course.network), course.random_areas.mean(), explain.area(course.oracle))
-    assert areas == [short(float(value)) for value in expected]
+    assert areas == [format_number(float(value)) for value in expected]
     beaten = page.locator("#audit-report [data-beaten]").all_text_contents()
     assert beaten == [f"{round(100 * s)} of 100" for s in (found.beaten_by_insertion, found.beaten_by_deletion)]
     assert attributes(page, "#audit-report [data-violations]", "data-violations") == [len(found.violations)]
@@ -256,9 +255,9 @@ def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) ->
     expect(page.locator("[data-panel=typical]")).to_contain_text("names no typical images")
     expect(page.locator("[data-map-looks]")).to_have_attribute("max", "1")  # the second row of counts is damaged
     rows = page.locator(".audit-byclass tbody th").all_text_contents()
-    assert rows[:2] == [readable(NASTY), f"{readable(NASTY)} (2)"]
+    assert rows[:2] == [make_readable(NASTY), f"{make_readable(NASTY)} (2)"]
     page.locator(".audit-byclass [data-choose]").nth(1).click()
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{readable(NASTY)} (2), 100 images")
+    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{make_readable(NASTY)} (2), 100 images")
     assert page.title() != "broken" and page.locator("#audit-board img:not([src^=data])").count() == 0
 
 

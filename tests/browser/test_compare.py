@@ -22,9 +22,14 @@ from tests.browser.reading import attributes, beyond, contrasts, titles
 from tests.support.checkpoints import CONFIG, NAMES, entry_fields, save_birds, write_registry
 from tnet_core import compare
 from tools.queue_client import QueueClient
-from viz.common.names import class_name
-from viz.common.numbers import fixed, percent, short, signed
-from viz.common.selection import labels
+from viz.common.text import (
+    format_class_name,
+    format_fixed,
+    format_number,
+    format_percent,
+    format_signed,
+    list_look_names,
+)
 from viz.examples import draw_picture
 from viz.examples.picture_list import list_pictures_of_kind
 
@@ -113,12 +118,12 @@ def assert_compares(page: Page, sides: Sides, budget: tuple[int, ...], names: tu
     for side, trace, chosen in zip("ab", sides, looks, strict=True):
         expect(page.locator(column(side, ".tn-box:visible"))).to_have_count(len(chosen))
         shown = page.locator(column(side, ".tn-box:visible b")).all_text_contents()
-        assert shown == [labels(trace)[look] for look in chosen]
+        assert shown == [list_look_names(trace)[look] for look in chosen]
         logits, shares = trace.logits(subset=chosen), trace.probabilities(subset=chosen)
         order = np.argsort(-logits, kind="stable")[:5]
         bars = f".compare-decision[data-side={side}] .tn-classes"
-        expect(page.locator(f"{bars} li").first).to_contain_text(class_name(trace, int(order[0])))
-        assert page.locator(f"{bars} b").all_text_contents() == [percent(float(shares[cls])) for cls in order]
+        expect(page.locator(f"{bars} li").first).to_contain_text(format_class_name(trace, int(order[0])))
+        assert page.locator(f"{bars} b").all_text_contents() == [format_percent(float(shares[cls])) for cls in order]
         close([float(text.removeprefix("logit ")) for text in titles(page, f"{bars} li")], logits[order])
     assert_alike(page, sides, looks)
     common = compare.common_classes(*sides)
@@ -143,7 +148,7 @@ def assert_alike(page: Page, sides: Sides, looks: tuple[tuple[int, ...], tuple[i
     areas = numbers(page, "[data-area]", "data-area")
     assert areas == [share and pytest.approx(share) for share in found.area.values()]
     said = page.locator("[data-area]").all_text_contents()
-    assert said == ["no looks to compare" if share is None else percent(share) for share in found.area.values()]
+    assert said == ["no looks to compare" if share is None else format_percent(share) for share in found.area.values()]
     if compare.same_grid(*sides):
         close(line(page, ".compare-alike", "agreement"), compare.agreement(*sides))
     kept = sides[0].source == sides[1].source and compare.same_image(*sides)
@@ -153,7 +158,7 @@ def assert_alike(page: Page, sides: Sides, looks: tuple[tuple[int, ...], tuple[i
         if shown and value is not None:
             assert attributes(page, f"[data-{name}-spearman]", f"data-{name}-spearman") == [value.spearman]
             assert attributes(page, f"[data-{name}-kendall]", f"data-{name}-kendall") == [value.kendall]
-            expect(page.locator(f"[data-{name}-kendall]")).to_have_text(short(value.kendall))
+            expect(page.locator(f"[data-{name}-kendall]")).to_have_text(format_number(value.kendall))
 
 
 def assert_difference(
@@ -172,13 +177,15 @@ def assert_difference(
     a, b = sides
     names = []
     for row in ledger.rows:
-        called = [("A", labels(a), row.a), ("B", labels(b), row.b)]
+        called = [("A", list_look_names(a), row.a), ("B", list_look_names(b), row.b)]
         names.append(
             ", ".join(f"{side} {named[look]}" for side, named, look in called if look is not None) or "context"
         )
     assert page.locator(f"{table} tbody th").all_text_contents() == names
-    assert page.locator(f"{table} [data-total]").text_content() in (fixed(total), f"+{fixed(total)}")
-    assert page.locator(f"{table} [data-difference]").all_text_contents() == [signed(value) for value in differences]
+    assert page.locator(f"{table} [data-total]").text_content() in (format_fixed(total), f"+{format_fixed(total)}")
+    assert page.locator(f"{table} [data-difference]").all_text_contents() == [
+        format_signed(value) for value in differences
+    ]
 
 
 def test_the_networks_looks_are_set_against_others_of_the_same_picture(

@@ -23,9 +23,8 @@ from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.stage_page import scene, staged
 from tnet_core.__main__ import main as command
 from tools.local_server import FINISHED
-from viz.common.encode import data_uri
-from viz.common.names import readable
-from viz.common.numbers import fixed, percent, short, signed
+from viz.common.images import encode_webp
+from viz.common.text import format_fixed, format_number, format_percent, format_signed, make_readable
 from viz.examples import draw_picture
 
 Visit = Callable[..., Page]
@@ -83,17 +82,21 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
     left = tn.explain.leave_one_out(hostile, int(order[0]), subset=looks, measure="probability")
     expected = {
         "picture": ["1", "2", "1.1", "2.2", "128 × 128 px"],
-        "decision": ["DECISION", *(percent(float(probabilities[c])) for c in order), "From the thumbnail and 6 looks"],
-        "ledger": [
-            *(signed(float(v)) for v in shares.values),
-            *(short(float(w)) for w in weights),
-            fixed(shares.total),
-            "without it",
-            *(percent(value) for value in left.without if value is not None),
+        "decision": [
+            "DECISION",
+            *(format_percent(float(probabilities[c])) for c in order),
+            "From the thumbnail and 6 looks",
         ],
-        "looks": ["LOOKS", "context", "look 2.2", *(signed(float(v)) for v in shares.values)],
+        "ledger": [
+            *(format_signed(float(v)) for v in shares.values),
+            *(format_number(float(w)) for w in weights),
+            format_fixed(shares.total),
+            "without it",
+            *(format_percent(value) for value in left.without if value is not None),
+        ],
+        "looks": ["LOOKS", "context", "look 2.2", *(format_signed(float(v)) for v in shares.values)],
         "levels": ["level 1: the thumbnail", "level 2: inside look 2", "1.1"],
-        "prediction": ["100 %", "would stop here", "70 points", *(readable(NAMES[c]) for c in order[:2])],
+        "prediction": ["100 %", "would stop here", "70 points", *(make_readable(NAMES[c]) for c in order[:2])],
     }
     for what in FIGURES:
         name, data = taken(page, f"{what}.svg")
@@ -103,7 +106,7 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
             assert part in text, (what, part)
         if what == "decision":
             for cls in order:
-                assert all(word in text for word in readable(NAMES[cls]).split())
+                assert all(word in text for word in make_readable(NAMES[cls]).split())
         _, pixels = taken(page, f"{what}.png")
         figure = Image.open(io.BytesIO(pixels)).convert("RGB")
         assert figure.size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
@@ -156,7 +159,7 @@ def test_the_ledger_as_a_table_has_every_digit_and_no_formula(alone: Page, hosti
     shares = hostile.contributions(1, 2, subset=looks)
     names = ["1", "2", "1.1", "1.2", "2.1", "2.2"]
     assert [row["row"] for row in rows] == ["context", *(f"look {n}" for n in names), "bias", "total"]
-    assert {(row["class"], row["against"]) for row in rows} == {("'=1+1", "'" + readable(NAMES[2]))}
+    assert {(row["class"], row["against"]) for row in rows} == {("'=1+1", "'" + make_readable(NAMES[2]))}
     close: dict[str, Any] = {"rtol": 1e-6, "atol": 1e-6}
     np.testing.assert_allclose(
         [float(r["contribution"]) for r in rows], [*shares.values, shares.bias, shares.total], **close
@@ -278,7 +281,7 @@ def test_the_largest_report_stays_below_the_limit(
     generator = np.random.default_rng(0)
 
     def noise(side: int, quality: int) -> str:
-        return data_uri(generator.integers(0, 256, (side, side, 3), dtype=np.uint8), quality)
+        return encode_webp(generator.integers(0, 256, (side, side, 3), dtype=np.uint8), quality)
 
     sent = scene(hostile, models.picture(seed=3), "noise.png", picture=noise(1400, 86), thumbnail=noise(224, 80))
     rows, classes, crop = 81, 1000, noise(224, 80)

@@ -21,10 +21,13 @@ from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.evaluation import PLAIN
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, picture, tiny
-from viz.common.numbers import fixed
-from viz.stage import Plate, head, scene_payload, template
+from viz.common.payload import PictureInfo
+from viz.common.text import format_fixed
+from viz.explore.page import build_explore_head, read_template
+from viz.explore.payload import build_scene_payload
+from viz.report.page import build_report_script
 
-PAGE = f"<!doctype html><body><main>{template()}</main></body>"
+PAGE = f"<!doctype html><body><main>{read_template()}</main></body>"
 HOST = """() => { window.asked = []; let value = '', changed = () => {};
   window.answer = text => { value = text; changed(); };
   TNetStage.mount(document.body, { value: () => value, watch: (_, act) => { changed = act; },
@@ -42,7 +45,7 @@ def stage(browser: BrowserContext) -> Iterator[Stage]:
         opened.append(page)
         if clock:
             page.clock.install()
-        page.set_content(head() + PAGE)
+        page.set_content(build_explore_head(build_report_script(read_template())) + PAGE)
         page.evaluate(HOST)
         page.evaluate("text => answer(text)", sent)
         return page
@@ -93,7 +96,9 @@ def inside_look_1(cell: int) -> str:
 def tiny_scene(label: int | None = None, config: tn.TNetConfig = TINY) -> tuple[tn.Trace, str]:
     image = picture(seed=3)
     trace = tn.traverse(tiny(config), image, budget=(config.cells,))
-    return trace, scene_payload(trace, tn.ImageSource.open(image), Plate("A picture", "", label), config.budget)
+    return trace, build_scene_payload(
+        trace, tn.ImageSource.open(image), PictureInfo("A picture", "", label), config.budget
+    )
 
 
 def test_a_row_of_the_ledger_keeps_the_focus_when_looks_change(stage: Stage) -> None:
@@ -240,14 +245,14 @@ def test_the_last_line_of_the_ledger_adds_up_as_written(stage: Stage) -> None:
             assert sum_ + sign * bias == total, text
             values = page.locator("tbody [data-value]").evaluate_all("all => all.map(e => Number(e.dataset.value))")
             assert abs(sum_ / 100 - sum(values)) < 0.0151
-            rounded_apart += fixed(sum(values)) != found[1]
+            rounded_apart += format_fixed(sum(values)) != found[1]
     assert rounded_apart  # the case this is about was met
 
 
 def test_a_model_without_looks_has_texts_that_make_sense(stage: Stage) -> None:
     image = picture(seed=3)
     trace = tn.traverse(tn.build(replace(PLAIN, num_classes=3)), image)
-    page = stage(scene_payload(trace, tn.ImageSource.open(image), Plate("A picture"), ()))
+    page = stage(build_scene_payload(trace, tn.ImageSource.open(image), PictureInfo("A picture"), ()))
     expect(page.locator(".tn-cost")).to_contain_text("0 looks: the whole picture is seen once")
     expect(page.locator(".tn-levels .tn-head")).to_contain_text("there is no grid")
     expect(page.locator(".tn-course .tn-head")).to_contain_text("no look is taken")

@@ -14,8 +14,7 @@ from pages.what_if.service import choose_budget
 from tests.browser.reading import beyond, contrasts
 from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull
 from tools.queue_client import QueueClient
-from viz.common.names import class_name
-from viz.common.numbers import percent, signed
+from viz.common.text import format_class_name, format_percent, format_signed
 from viz.examples import draw_picture
 from viz.what_if.panels import FATE_TEXTS
 
@@ -64,8 +63,8 @@ def assert_looks(page: Page, before: tn.Trace, after: tn.Trace, k: int) -> None:
         )
         probabilities = trace.probabilities(k)
         order = np.argsort(-probabilities, kind="stable")[:3]
-        assert answers.locator("b").all_text_contents() == [percent(float(probabilities[c])) for c in order]
-        assert answers.locator("li > span").all_text_contents() == [class_name(trace, int(c)) for c in order]
+        assert answers.locator("b").all_text_contents() == [format_percent(float(probabilities[c])) for c in order]
+        assert answers.locator("li > span").all_text_contents() == [format_class_name(trace, int(c)) for c in order]
 
 
 def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: int) -> None:
@@ -79,7 +78,7 @@ def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: in
     shown = [float(v.get_attribute("data-exact") or "nan") for v in page.locator("#what-if-view [data-exact]").all()]
     np.testing.assert_allclose(shown, [told.score[0], told.content[0], told.position[0]], atol=2e-6)
     texts = page.locator("#what-if-view [data-exact]").all_text_contents()
-    assert texts == [signed(float(v)) for v in (told.score[0], told.content[0], told.position[0])]
+    assert texts == [format_signed(float(v)) for v in (told.score[0], told.content[0], told.position[0])]
     found = fates(cells(before)[:k], cells(after)[:k], lattice, placement)
     rows = page.locator(FATES)
     assert rows.count() == k
@@ -135,7 +134,7 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     assert_looks(page, before, after, 5)
     facts = page.locator("[data-panel=scores] dd b").all_text_contents()
     assert facts[:2] == [f"{a + 1} → {b + 1} of 25" for a, b in (told.target, told.source)]
-    assert facts[2] == signed(told.others)
+    assert facts[2] == format_signed(told.others)
     kept = len(set(cells(before)[:5]) & set(cells(after)[:5]))
     expect(page.locator(".what-if-verdict p:visible")).to_contain_text(f"{kept} of the first 5 looks")
     # on a telephone, in the dark

@@ -28,7 +28,7 @@ from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.inference.replay import replay
 from tnet_core.modeling.presets import baseline_of
-from viz.stage.cut import cut_of
+from viz.explore.sampling import build_sampling_payload
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +122,7 @@ def test_the_choice_is_offered_only_where_it_makes_a_difference(explorer: Explor
     assert sent["cut"]["frames"] == [] and "no more pixels than the network's own frame" in sent["cut"]["sentence"]
     plain = baseline_of(TINY, 64)
     assert simplify_mode(DEEP, plain, 2000, 1500) == AS_TRAINED  # takes no looks
-    assert cut_of(tn.traverse(tn.build(plain), place / "huge.png")) is None
+    assert build_sampling_payload(tn.traverse(tn.build(plain), place / "huge.png")) is None
     # one level more shows nothing new: 129 px, cells of 64
     assert simplify_mode(DEEP, TINY, 129, 20) == NATIVE
 

@@ -18,7 +18,7 @@ from pages.what_if.service import MAX_SIDE, Change, Experimenter, OriginalPictur
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
-from viz.common.encode import preview
+from viz.common.images import read_preview
 from viz.what_if.page import NO_LOOKS, render_experiment
 
 
@@ -104,7 +104,7 @@ def test_a_large_picture_is_changed_at_a_bounded_size(explorer: Explorer, tmp_pa
     session = explorer.open_picture(explorer.landing, str(tmp_path / "wide.png"))[0]
     found = Experimenter(explorer).open_original(session)
     assert (found.trace.image.width, found.trace.image.height) == (MAX_SIDE, round(700 * MAX_SIDE / 2100))
-    small = preview(tn.ImageSource.open(wide), MAX_SIDE)
+    small = read_preview(tn.ImageSource.open(wide), MAX_SIDE)
     again = tn.traverse(explorer.models.open(explorer.landing), small, found.trace.budget)
     np.testing.assert_allclose(found.trace.logits(), again.logits(), rtol=1e-4, atol=1e-4)
 

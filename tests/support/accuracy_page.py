@@ -12,7 +12,7 @@ from pages.site import build_theme
 from tests.support.evaluation_cards import bundled
 from tests.support.served_page import LAUNCH
 from tnet_core.checkpoints import CheckpointCard
-from viz.common import style
+from viz.common.page import build_page_head
 
 TAB = "Accuracy vs locations"
 
@@ -28,4 +28,4 @@ def page(cards: Sequence[CheckpointCard]) -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    page(bundled()).launch(server_port=int(sys.argv[1]), theme=build_theme(), head=style.head(), **LAUNCH)
+    page(bundled()).launch(server_port=int(sys.argv[1]), theme=build_theme(), head=build_page_head(), **LAUNCH)

@@ -10,9 +10,11 @@ from playwright.sync_api import BrowserContext, Page
 
 import tnet_core as tn
 from tools.local_server import FINISHED
-from viz import stage
-from viz.common import style
-from viz.stage import Plate, scene_payload
+from viz.common.page import build_page_head
+from viz.common.payload import PictureInfo
+from viz.explore.page import build_explore_head, read_template
+from viz.explore.payload import build_scene_payload
+from viz.report.page import build_report_script
 
 # What the server would be asked is kept for the test to read.
 _MOUNT = """<script>
@@ -25,17 +27,18 @@ TNetStage.mount(document.querySelector('main'), {
 
 def scene(trace: tn.Trace, image: Any, title: str, **changes: Any) -> dict[str, Any]:
     """What the stage is sent, to be changed at will."""
-    sent = json.loads(scene_payload(trace, tn.ImageSource.open(image), Plate(title), trace.config.budget))
+    sent = json.loads(build_scene_payload(trace, tn.ImageSource.open(image), PictureInfo(title), trace.config.budget))
     return sent | changes
 
 
 def staged(browser: BrowserContext, sent: dict[str, Any], folder: Path, width: int = 1440) -> Page:
     """A page that shows the scene; close it."""
     text = json.dumps(sent).replace("<", "\\u003c")
+    head = build_page_head() + build_explore_head(build_report_script(read_template()))
     file = folder / "stage.html"
     file.write_text(
-        f"<!doctype html><meta charset=utf-8>{style.head()}{stage.head()}<body class=gradio-container>"
-        f"<main>{stage.template()}</main><script type=application/json id=sent>{text}</script>{_MOUNT}",
+        f"<!doctype html><meta charset=utf-8>{head}<body class=gradio-container>"
+        f"<main>{read_template()}</main><script type=application/json id=sent>{text}</script>{_MOUNT}",
         encoding="utf-8",
     )
     page = browser.new_page()

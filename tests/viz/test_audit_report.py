@@ -14,7 +14,7 @@ from pages.audit.service import choose_look_count, select_looks
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core import explain
 from viz.audit.report import ReportSubject, render_report
-from viz.common.numbers import percent, short, signed
+from viz.common.text import format_number, format_percent, format_signed
 
 NASTY = "<b onmouseover=alert(1)>\"'&"
 SUBJECT = ReportSubject("a bird", "garden birds", "data:image/webp;base64,AA==", label=2)
@@ -54,11 +54,11 @@ def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
         np.testing.assert_allclose(numbers(shown, "without"), left, **close)
         np.testing.assert_allclose(numbers(shown, "without-logit"), found.left_out.without, **close)
         assert numbers(shown, "disagreements") == [len(found.disagreements)]
-        assert all(f"{percent(value)}</b> <small>logit " in shown for value in left if value is not None)
+        assert all(f"{format_percent(value)}</b> <small>logit " in shown for value in left if value is not None)
         # … as they are written
-        assert all(f"<b>{signed(float(value))}</b>" in shown for value in found.contributions.values)
-        assert all(f">{short(float(weight))}</td>" in shown for weight in found.weights)
-        assert f">{percent(float(found.sufficiency[-1]))}</b>" in shown
+        assert all(f"<b>{format_signed(float(value))}</b>" in shown for value in found.contributions.values)
+        assert all(f">{format_number(float(weight))}</td>" in shown for weight in found.weights)
+        assert f">{format_percent(float(found.sufficiency[-1]))}</b>" in shown
         predicted = kept.prediction
         assert ("which it predicts" in shown) is (cls == predicted)
         assert ("this is the picture's label" in shown) is (cls == 2)
@@ -75,7 +75,9 @@ def test_contributions_that_are_not_effects_are_named_with_their_numbers(trace: 
         for look, share in zip(found.contributions.looks, found.contributions.values, strict=True):
             fair = None if look is None else float(found.shapley[look])
             named = look in disagreeing or bool(fair is not None and fair * share < 0)
-            numbers_of = f"{'the context' if look is None else f'look {look + 1}'} contributes {signed(float(share))}, "
+            numbers_of = (
+                f"{'the context' if look is None else f'look {look + 1}'} contributes {format_signed(float(share))}, "
+            )
             assert (numbers_of in sentence) is named
             assert named is (look in found.disagreements)
             met.add(named)

@@ -12,18 +12,28 @@ import pytest
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from tests.viz.test_stage_payload import floats, weights
+from tests.viz.test_explore_payload import floats, weights
 from tnet_core import compare
-from viz.compare import Column, offer_payload, pair_payload, template
-from viz.compare.page import script
-from viz.compare.sentences import first_looks, kept, on_cells, on_ledger, on_scores
-from viz.stage import Plate
+from viz.common.payload import PictureInfo
+from viz.compare.page import build_script, read_template
+from viz.compare.payload import (
+    Column,
+    build_offer_payload,
+    build_pair_payload,
+    describe_cells,
+    describe_first_looks,
+    describe_ledger,
+    describe_scores,
+    is_same_view,
+)
 
 OTHER = replace(TINY, grid=4, location_rows=(1, 2, 4, 5))
 
 
 def column(trace: tn.Trace, seed: int = 3) -> Column:
-    return Column("A <b>side</b>", trace, tn.ImageSource.open(picture(seed=seed)), Plate("A picture", "photo: me", 2))
+    return Column(
+        "A <b>side</b>", trace, tn.ImageSource.open(picture(seed=seed)), PictureInfo("A picture", "photo: me", 2)
+    )
 
 
 def trace_of(config: tn.TNetConfig, seed: int = 3, policy: Any = "learned") -> tn.Trace:
@@ -43,7 +53,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[tn.Trace, tn.Trace]:
 @pytest.fixture(scope="module")
 def sent(pair: tuple[tn.Trace, tn.Trace]) -> dict[str, Any]:
     with BackboneCalls(tiny(pair[1].config)) as calls:
-        made = json.loads(pair_payload(column(pair[0]), column(pair[1]), 7, "policies", "Both: a picture."))
+        made = json.loads(build_pair_payload(column(pair[0]), column(pair[1]), 7, "policies", "Both: a picture."))
     assert calls.batches == []
     return made
 
@@ -85,13 +95,13 @@ def test_columns_and_correlations_are_those_of_the_core(pair: tuple[tn.Trace, tn
 
 def test_two_pictures_are_both_sent() -> None:
     a, b = trace_of(TINY), trace_of(TINY, seed=4)
-    sent = json.loads(pair_payload(column(a), column(b, seed=4), 1, "pictures", ""))
+    sent = json.loads(build_pair_payload(column(a), column(b, seed=4), 1, "pictures", ""))
     assert len(sent["pictures"]) == 2 and sent["a"]["picture"] != sent["b"]["picture"]
 
 
 def test_a_side_without_looks_can_be_sent() -> None:
     nothing = tn.traverse(tiny(), picture(seed=3), budget=(0,))
-    sent = json.loads(pair_payload(column(trace_of(TINY)), column(nothing), 1, "policies", ""))
+    sent = json.loads(build_pair_payload(column(trace_of(TINY)), column(nothing), 1, "policies", ""))
     assert sent["agreement"] == [] and sent["order"] is None
     assert sent["overlaps"]["0"] == [[None, None]] and sent["overlaps"]["3"] == [[0.0, 0.0]]
 
@@ -99,30 +109,34 @@ def test_a_side_without_looks_can_be_sent() -> None:
 def test_sentences_say_what_is_compared() -> None:
     a, centre, deep = trace_of(TINY), trace_of(TINY, policy="centre"), trace_of(TINY_3L)
     other, elsewhere = trace_of(OTHER), trace_of(TINY, seed=4)
-    assert first_looks(centre, centre) == "Both look first at row 2, column 2 of 3 × 3."
-    assert "A looks first at row" in first_looks(other, centre) and "B at row 2, column 2" in first_looks(other, centre)
+    assert describe_first_looks(centre, centre) == "Both look first at row 2, column 2 of 3 × 3."
+    assert "A looks first at row" in describe_first_looks(
+        other, centre
+    ) and "B at row 2, column 2" in describe_first_looks(other, centre)
     nothing = tn.traverse(tiny(), picture(seed=3), budget=(0,))
-    assert first_looks(nothing, nothing) == ""
-    assert first_looks(nothing, centre) == "B looks first at row 2, column 2 of 3 × 3; the other takes no look."
-    assert first_looks(centre, nothing).startswith("A looks first")
-    assert "(3 × 3 and 4 × 4), so cells cannot be matched" in on_cells(a, other)
-    assert "compares positions" in on_cells(a, elsewhere) and "positions" not in on_cells(a, centre)
-    assert kept(a, centre) and not kept(a, deep) and not kept(a, elsewhere)
-    assert "only the choice differs" in on_scores(a, centre) and "every cell" in on_scores(a, elsewhere)
-    assert "by their position in the two pictures" in on_ledger(a, elsewhere)
-    assert "not matched" in on_ledger(a, other) and "no common scale" in on_ledger(a, other)
-    assert "no common scale" not in on_ledger(a, centre)
+    assert describe_first_looks(nothing, nothing) == ""
+    assert (
+        describe_first_looks(nothing, centre) == "B looks first at row 2, column 2 of 3 × 3; the other takes no look."
+    )
+    assert describe_first_looks(centre, nothing).startswith("A looks first")
+    assert "(3 × 3 and 4 × 4), so cells cannot be matched" in describe_cells(a, other)
+    assert "compares positions" in describe_cells(a, elsewhere) and "positions" not in describe_cells(a, centre)
+    assert is_same_view(a, centre) and not is_same_view(a, deep) and not is_same_view(a, elsewhere)
+    assert "only the choice differs" in describe_scores(a, centre) and "every cell" in describe_scores(a, elsewhere)
+    assert "by their position in the two pictures" in describe_ledger(a, elsewhere)
+    assert "not matched" in describe_ledger(a, other) and "no common scale" in describe_ledger(a, other)
+    assert "no common scale" not in describe_ledger(a, centre)
 
 
 def test_checkpoints_without_a_common_class_say_so() -> None:
     a = replace(trace_of(TINY), class_names=tuple("abcdefg"))
     b = replace(trace_of(TINY, policy="centre"), class_names=tuple("hijklmn"))
-    sent = json.loads(pair_payload(column(a), column(b), 1, "checkpoints", ""))
+    sent = json.loads(build_pair_payload(column(a), column(b), 1, "checkpoints", ""))
     assert sent["common"] == []
     assert sent["sentences"]["classes"].startswith("The two checkpoints have no class in common (7 and 7 classes")
 
 
 def test_the_page_holds_nothing_that_gradio_would_replace() -> None:
-    assert "${" not in template() and "{{" not in template()
-    assert "</script" not in script() and "https://" not in script() + template()
-    assert json.loads(offer_payload(scene=1, title="</script>"))["kind"] == "offer"
+    assert "${" not in read_template() and "{{" not in read_template()
+    assert "</script" not in build_script() and "https://" not in build_script() + read_template()
+    assert json.loads(build_offer_payload(scene=1, title="</script>"))["kind"] == "offer"

@@ -12,7 +12,7 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
-from viz.common.numbers import format_budget
+from viz.common.text import format_budget
 from viz.examples import EXAMPLES
 from viz.examples.picture_list import list_pictures_of_kind
 from viz.explore import gallery

@@ -8,8 +8,8 @@ import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.digests import FileDigest
-from viz.report import evidence, script
-from viz.report.page import style
+from viz.explore.evidence import build_evidence
+from viz.report.page import build_report_script, read_style
 
 SHA = "ab" * 32
 
@@ -20,7 +20,7 @@ def test_a_pinned_checkpoint_is_named_with_its_hash_and_licence() -> None:
         "garden-birds", "Registry 'mine.yaml', every file checked.", title="Birds", verified=True,
         files={"model.safetensors": FileDigest(SHA, 10)}, licence_weights="apache-2.0", licence_data="CC0",
     )  # fmt: skip
-    told = evidence(trace, about)
+    told = build_evidence(trace, about)
     assert (told["title"], told["sha256"]) == ("Birds", SHA)
     assert told["licence"] == "weights apache-2.0; data CC0"
     assert told["image"] == {"sha256": trace.image.sha256, "hashed": "pixels"}
@@ -30,14 +30,14 @@ def test_a_pinned_checkpoint_is_named_with_its_hash_and_licence() -> None:
 
 def test_weights_that_no_name_leads_to_must_be_given_to_the_replay() -> None:
     trace = tn.traverse(tiny(), picture(), budget=(1,))
-    assert evidence(trace, CheckpointCard("mine", "The folder 'mine'."))["weights"] == "--checkpoint FOLDER"
+    assert build_evidence(trace, CheckpointCard("mine", "The folder 'mine'."))["weights"] == "--checkpoint FOLDER"
     model = tn.build(tn.preset("lite0-cub"), seed=0)
     untrained = tn.traverse(model, picture(), budget=(0,))
-    told = evidence(untrained, card_of(model))
+    told = build_evidence(untrained, card_of(model))
     assert told["weights"] == "--preset lite0-cub" and told["sha256"] is None
 
 
 def test_nothing_in_the_script_can_end_the_element_that_holds_it() -> None:
-    code = script("<div>a</div></script><script>b</script>")
+    code = build_report_script("<div>a</div></script><script>b</script>")
     assert "</script" not in code and "<!--" not in code
-    assert "@media print" in style()
+    assert "@media print" in read_style()

@@ -8,7 +8,7 @@ import io
 
 from viz.accuracy.selection import Selection
 from viz.common.curves import Curve, CurvePoint, Interval
-from viz.common.fragments import format_file_name, render_download
+from viz.common.page import format_file_name, render_download
 
 COLUMNS = (
     "curve", "kind", "data_set", "source", "counted", "looks", "budget", "threshold", "top1", "top1_low", "top1_high",

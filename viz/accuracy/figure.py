@@ -16,7 +16,7 @@ from viz.accuracy.published import read_published_curves
 from viz.accuracy.selection import Selection, x_value, y_interval, y_value
 from viz.accuracy.traces import PointsByCurve, find_right_end
 from viz.common import style
-from viz.common.numbers import format_look_count
+from viz.common.text import format_look_count
 
 HEIGHT = 440
 _MAX_LINE = 40  # characters of a sentence in the chart, on a narrow screen too
@@ -29,7 +29,7 @@ def build_figure(shown: Selection) -> go.Figure:
     curves = [curve for curve in shown.curves if curve.id in points]
     bands = [traces.build_band(curve, points[curve.id], found[curve.id], shown) for curve in curves if not curve.role]
     lines = [traces.build_line(curve, points[curve.id], found[curve.id], shown) for curve in curves]
-    layout = style.layout(HEIGHT, left=46, right=14, top=44, bottom=48)
+    layout = style.build_layout(HEIGHT, left=46, right=14, top=44, bottom=48)
     drawn = [trace for trace in (*bands, *lines) if trace is not None]
     if points:
         drawn.append(traces.build_rings(shown, points))  # the last one: `accuracy.js` moves it
@@ -81,7 +81,7 @@ def explain_empty_chart(shown: Selection) -> list[str]:
 
 def build_x_axis(shown: Selection, drawn: PointsByCurve) -> dict[str, Any]:
     title = {"text": shown.x.title, "standoff": 10, "font": {"size": style.FONT_SIZE}}
-    common = style.axis(showgrid=False, showline=True, linecolor=style.HAIRLINE, ticks="outside", ticklen=4,
+    common = style.build_axis(showgrid=False, showline=True, linecolor=style.HAIRLINE, ticks="outside", ticklen=4,
                         tickcolor=style.HAIRLINE, title=title, visible=bool(drawn))  # fmt: skip
     if shown.x.name == "locations":
         most = shown.data.max_looks
@@ -120,7 +120,7 @@ def build_y_axis(shown: Selection, drawn: PointsByCurve) -> dict[str, Any]:
     low, high = 100 * min(values, default=0.0), 100 * max(values, default=1.0)
     spare = max(0.06 * (high - low), 1.0)
     bounds = [max(low - spare, -2.0), min(high + spare, 102.0)]
-    return style.axis(
+    return style.build_axis(
         showgrid=True, gridcolor=_GRID_COLOUR, range=bounds, ticksuffix=" %", nticks=7, visible=bool(drawn)
     )
 

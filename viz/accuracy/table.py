@@ -8,26 +8,26 @@ from collections.abc import Callable
 from viz.accuracy.curve_styles import assign_styles, render_symbol, render_symbol_use
 from viz.accuracy.selection import Selection
 from viz.common.curves import Curve, CurvePoint, format_point_looks
-from viz.common.numbers import (
+from viz.common.text import (
     format_accuracy,
-    format_cost,
+    format_flops,
     format_gigabytes,
     format_interval,
     format_look_count,
     format_milliseconds,
-    format_share,
+    format_percent,
 )
 
 Cell = Callable[[Curve, CurvePoint], str]
 _COLUMNS: dict[str, Cell] = {
     "Top-1": lambda _, point: _add_small(format_accuracy(point.top1), format_interval(point.top1_interval)),
     "Top-5": lambda _, point: _add_small(format_accuracy(point.top5), format_interval(point.top5_interval)),
-    "Cost": lambda _, point: format_cost(point.flops),
+    "Cost": lambda _, point: format_flops(point.flops),
     "Time": lambda curve, point: _add_small(format_milliseconds(point.ms_per_image), html.escape(curve.timed_on)),
     "Memory": lambda _, point: format_gigabytes(point.memory_gb),
-    "Coverage": lambda _, point: format_share(point.coverage),
-    "Precision": lambda _, point: format_share(point.precision),
-    "Recall": lambda _, point: format_share(point.recall),
+    "Coverage": lambda _, point: format_percent(point.coverage),
+    "Precision": lambda _, point: format_percent(point.precision),
+    "Recall": lambda _, point: format_percent(point.recall),
 }
 _SOURCES = {"measured": "measured here", "published": "published (paper)"}
 
@@ -99,7 +99,7 @@ def _render_note(shown: Selection, filled: dict[str, Cell]) -> str:
     sentences = []
     levels = {curve.confidence for curve in shown.curves if curve.confidence is not None}
     if levels:
-        sentences.append(f"Small numbers: {format_share(min(levels))} interval over the measured images.")
+        sentences.append(f"Small numbers: {format_percent(min(levels))} interval over the measured images.")
     if "Time" in filled:
         sentences.append("Times are those of the machine named below them, and comparable on one machine only.")
     missing = [name.lower() for name in _COLUMNS if name not in filled]

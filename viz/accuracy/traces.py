@@ -11,13 +11,13 @@ from viz.accuracy.curve_styles import CurveStyle, make_translucent
 from viz.accuracy.selection import Selection, x_value, y_interval, y_value
 from viz.common import style
 from viz.common.curves import Curve, CurvePoint, Interval, format_point_looks
-from viz.common.numbers import (
+from viz.common.text import (
     format_accuracy,
-    format_cost,
+    format_flops,
     format_gigabytes,
     format_interval,
     format_milliseconds,
-    format_share,
+    format_percent,
 )
 
 PointsByCurve = dict[str, list[CurvePoint]]  # the points of each curve that both axes can show, by id
@@ -151,12 +151,12 @@ def format_hover(curve: Curve, point: CurvePoint) -> str:
     pairs = [
         (f"top-1{agreement}", format_accuracy(point.top1), format_interval(point.top1_interval)),
         (f"top-5{agreement}", format_accuracy(point.top5), format_interval(point.top5_interval)),
-        ("", format_cost(point.flops), ""),
+        ("", format_flops(point.flops), ""),
         ("", format_milliseconds(point.ms_per_image), html.escape(curve.timed_on)),
         ("", format_gigabytes(point.memory_gb), ""),
-        ("coverage", format_share(point.coverage), ""),
-        ("precision", format_share(point.precision), ""),
-        ("recall", format_share(point.recall), ""),
+        ("coverage", format_percent(point.coverage), ""),
+        ("precision", format_percent(point.precision), ""),
+        ("recall", format_percent(point.recall), ""),
     ]
     lines += [f"{name} {value}{f' ({ends})' if ends else ''}".strip() for name, value, ends in pairs if value]
     return "<br>".join(lines)

@@ -14,8 +14,7 @@ from PIL import Image
 from viz.audit.model import Audit, Cells, ClassLooks, HeatMap, LookMap
 from viz.audit.panels import render_missing, render_panel
 from viz.common import style
-from viz.common.lift import lift_bounds
-from viz.common.numbers import format_accuracy, format_budget, percent, short
+from viz.common.text import compute_lift_bounds, format_accuracy, format_budget, format_number, format_percent
 
 HEAT_TITLE = "Where it looks"
 _BIAS_SCALE = "1: always the middle cell. 0: as far from the middle as uniform looks. Below 0: towards the border."
@@ -40,8 +39,8 @@ def render_heat_panel(audit: Audit) -> str:
 
 
 def _format_bounds(heat: HeatMap) -> str:
-    low, high = lift_bounds(heat.grid**2)
-    return f"{short(low)} to {short(high)}"
+    low, high = compute_lift_bounds(heat.grid**2)
+    return f"{format_number(low)} to {format_number(high)}"
 
 
 def _build_payload(heat: HeatMap, audit: Audit) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def _build_payload(heat: HeatMap, audit: Audit) -> dict[str, Any]:
         "all": _build_look_map_payload(heat.where),
         "classes": {entry.name: _build_look_map_payload(entry.where) for entry in heat.classes},
         "bias": heat.centre_bias,
-        "bounds": lift_bounds(heat.grid**2),
+        "bounds": compute_lift_bounds(heat.grid**2),
         "start": max(1, min(trained, len(heat.where.taken))),
     }
 
@@ -93,7 +92,7 @@ def _render_maps(heat: HeatMap) -> str:
 
 
 def _render_facts(heat: HeatMap) -> str:
-    uniform = percent(1 / heat.grid**2)
+    uniform = format_percent(1 / heat.grid**2)
     known = "The cell that is most probable on average: a policy that sees nothing would always go there."
     facts = [
         ("Centre bias of these looks", "" if heat.centre_bias else None, _BIAS_SCALE),  # follows the slider
@@ -105,7 +104,7 @@ def _render_facts(heat: HeatMap) -> str:
         ("First look at the favourite", _format_percent(heat.at_favourite), known),
         (
             "Entropy of the first look",
-            None if heat.entropy is None else short(heat.entropy),
+            None if heat.entropy is None else format_number(heat.entropy),
             "0: always the same cell. 1: all cells equally often.",
         ),
     ]
@@ -120,7 +119,7 @@ def _render_facts(heat: HeatMap) -> str:
 
 
 def _format_percent(share: float | None) -> str | None:
-    return None if share is None else percent(share)
+    return None if share is None else format_percent(share)
 
 
 def render_classes_panel(audit: Audit) -> str:
@@ -197,7 +196,7 @@ def _format_class_share(value: float | None) -> str:
 
 
 def _format_class_score(value: float | None) -> str:
-    return "" if value is None else short(value)
+    return "" if value is None else format_number(value)
 
 
 def encode_mini_map(counts: Cells, grid: int) -> str:

@@ -16,7 +16,7 @@ from viz.audit.panels import (
     render_replaced_panel,
     render_typical_panel,
 )
-from viz.stage.page import code
+from viz.common.page import read_shared_scripts
 
 PANELS: tuple[Callable[[Audit], str], ...] = (
     render_heat_panel,
@@ -53,7 +53,7 @@ def _format_measured(audit: Audit) -> str:
 def build_load_script() -> str:
     """Return what the component runs once: the maps and the table of classes live in the browser."""
     own = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
-    return f"{code('text')}\n{own}\naudit(element, watch);"
+    return f"{read_shared_scripts('text')}\n{own}\naudit(element, watch);"
 
 
 def render_intro() -> str:

@@ -7,7 +7,7 @@ import html
 from viz.audit.model import Audit, MoveScores, PolicyResults
 from viz.audit.reading import REPLACED_BY
 from viz.common.evaluation import Estimate
-from viz.common.numbers import format_accuracy, format_budget, percent, short, signed
+from viz.common.text import format_accuracy, format_budget, format_number, format_percent, format_signed
 
 REPLACED_TITLE = "If the policy were replaced"
 _REPLACED_COLUMNS = {"mean": "by the data set's mean", "centre": "by the centre", "random": "by chance"}
@@ -42,16 +42,18 @@ def format_points_interval(estimate: Estimate) -> str:
 
 def format_percent_interval(estimate: Estimate) -> str:
     """Return '17 to 54 %', or nothing."""
-    return "" if estimate.interval is None else " to ".join(short(100 * end) for end in estimate.interval) + " %"
+    return (
+        "" if estimate.interval is None else " to ".join(format_number(100 * end) for end in estimate.interval) + " %"
+    )
 
 
 def format_signed_interval(estimate: Estimate) -> str:
-    return "" if estimate.interval is None else " to ".join(map(signed, estimate.interval))
+    return "" if estimate.interval is None else " to ".join(map(format_signed, estimate.interval))
 
 
 def format_confidence(audit: Audit) -> str:
     """Return '95 % interval'."""
-    return "interval" if audit.confidence is None else f"{short(100 * audit.confidence)} % interval"
+    return "interval" if audit.confidence is None else f"{format_number(100 * audit.confidence)} % interval"
 
 
 def render_whisker(estimate: Estimate, reach: float) -> str:
@@ -173,7 +175,7 @@ def _format_gap_closed(row: PolicyResults, audit: Audit) -> str:
         return ""
     between = format_percent_interval(row.closed)
     ends = f" ({format_confidence(audit)} {between})" if between else ""
-    return f"Of the way from the centre to the oracle it goes <b>{percent(row.closed.value)}</b>{ends}."
+    return f"Of the way from the centre to the oracle it goes <b>{format_percent(row.closed.value)}</b>{ends}."
 
 
 def _format_gap_points(share: float) -> str:
@@ -201,7 +203,7 @@ def render_moves_panel(audit: Audit) -> str:
 
 
 def _render_move_row(move: MoveScores) -> str:
-    told = f"<div><b>{signed(move.score.value)}</b> <small>{format_signed_interval(move.score)}</small></div>"
+    told = f"<div><b>{format_signed(move.score.value)}</b> <small>{format_signed_interval(move.score)}</small></div>"
     score = f'<div class="audit-pair">{told}{render_whisker(move.score, 1.0)}</div>'
     return (
         f'<tr><th scope="row">{html.escape(move.about)}</th>'
@@ -213,7 +215,7 @@ def _render_move_row(move: MoveScores) -> str:
 def _render_move_share(label: str, share: Estimate | None) -> str:
     if share is None:
         return f'<td data-label="{label}" class="audit-none"></td>'
-    told = f"<b>{percent(share.value)}</b> <small>{format_percent_interval(share)}</small>"
+    told = f"<b>{format_percent(share.value)}</b> <small>{format_percent_interval(share)}</small>"
     return f'<td data-label="{label}"><div>{told}</div></td>'
 
 
@@ -238,4 +240,4 @@ def render_typical_panel(audit: Audit) -> str:
 
 
 def _render_typical_item(name: str, score: float) -> str:
-    return f"<li><span>{html.escape(name)}</span> <b>{signed(score)}</b></li>"
+    return f"<li><span>{html.escape(name)}</span> <b>{format_signed(score)}</b></li>"

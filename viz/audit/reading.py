@@ -19,7 +19,7 @@ from viz.common.evaluation import (
     read_signed_number,
     read_text,
 )
-from viz.common.names import readable
+from viz.common.text import make_readable
 
 REPLACED_BY = ("mean", "centre", "random")  # what the learned policy is compared with
 _POLICIES = ("learned", *REPLACED_BY, "oracle")
@@ -146,7 +146,7 @@ def _read_class(item: Any, cells: int, trained: Budget) -> ClassLooks | None:
     taken = {k: row for k, key in counted.items() if (row := _read_counts(entry.get(key), cells, images)) is not None}
     bias = entry.get("centre_bias")
     return ClassLooks(
-        name=readable(clean_line(name)) if isinstance(name, str) and clean_line(name) else f"class {label}",
+        name=make_readable(clean_line(name)) if isinstance(name, str) and clean_line(name) else f"class {label}",
         where=LookMap(images, taken, _read_lift(entry.get("probability"), cells)),
         top1=read_share(entry.get("top1")),
         thumbnail=read_share(entry.get("top1_thumbnail")),

@@ -12,8 +12,7 @@ from tnet_core import Trace
 from tnet_core.explain import Course, Faithfulness, area
 from viz.audit.panels import render_missing, render_panel
 from viz.audit.shares import render_shares_panel
-from viz.common.names import class_name
-from viz.common.numbers import percent, short
+from viz.common.text import format_class_name, format_number, format_percent
 
 _WIDTH, _HEIGHT = 380, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 42, 10, 8, 36
@@ -44,17 +43,17 @@ def render_no_report(sentence: str) -> str:
 def _render_head(found: Faithfulness, trace: Trace, subject: ReportSubject) -> str:
     count, full = len(trace.locations), float(found.sufficiency[-1])
     predicted = trace.prediction
-    what = html.escape(class_name(trace, found.cls))
+    what = html.escape(format_class_name(trace, found.cls))
     if found.cls == predicted:
         role = "which it predicts from them"
     else:
-        role = f"while it predicts {html.escape(class_name(trace, predicted))} from them"
+        role = f"while it predicts {html.escape(format_class_name(trace, predicted))} from them"
     known = "; this is the picture's label" if found.cls == subject.label else ""
     return (
         f'<div class="audit-subject"><img src="{html.escape(subject.picture)}" alt=""><p>'
         f"<b>{html.escape(subject.title)}</b>, {html.escape(subject.checkpoint)}. "
         f"The first {count} looks and the thumbnail give <b>{what}</b> "
-        f'<b data-full="{full:.6f}">{percent(full)}</b>, {role}{known}.{_format_sampling_note(trace)}</p></div>'
+        f'<b data-full="{full:.6f}">{format_percent(full)}</b>, {role}{known}.{_format_sampling_note(trace)}</p></div>'
     )
 
 
@@ -97,7 +96,8 @@ def _render_course(name: str, title: str, course: Course, beaten: float, below: 
         ("hindsight", "with hindsight", float(area(course.oracle))),
     )
     key = "".join(
-        f'<li>{render_line_swatch(kind)}{told} <b data-area="{kind}" data-exact="{value:.6f}">{short(value)}</b></li>'
+        f"<li>{render_line_swatch(kind)}{told} "
+        f'<b data-area="{kind}" data-exact="{value:.6f}">{format_number(value)}</b></li>'
         for kind, told, value in rows
     )
     count = round(beaten * runs)
@@ -116,8 +116,8 @@ def _render_sufficiency(found: Faithfulness) -> str:
         "with it and without it. Exact: looks do not depend on one another."
     )
     columns: dict[str, tuple[str, np.ndarray, Callable[[float], str]]] = {
-        "first k, with thumbnail": ("sufficiency", found.sufficiency, percent),
-        "first k alone": ("sufficiency-alone", found.sufficiency_alone, percent),
+        "first k, with thumbnail": ("sufficiency", found.sufficiency, format_percent),
+        "first k alone": ("sufficiency-alone", found.sufficiency_alone, format_percent),
         "lost without, with thumbnail": ("necessity", found.necessity, _format_points),
         "lost without, looks alone": ("necessity-alone", found.necessity_alone, _format_points),
     }
@@ -137,7 +137,7 @@ def _render_sufficiency(found: Faithfulness) -> str:
 
 
 def _format_points(share: float) -> str:
-    return f"{short(100 * share)} points"
+    return f"{format_number(100 * share)} points"
 
 
 def render_course_chart(course: Course, name: str, below: str) -> str:
@@ -151,7 +151,7 @@ def render_course_chart(course: Course, name: str, below: str) -> str:
     band = f"{there} {_format_line(range(count, -1, -1), high, count)}"
     marks = "".join(
         f'<circle cx="{_place_x(k, count):.1f}" cy="{_place_y(p):.1f}" r="3.2" data-probability="{p:.6f}">'
-        f"<title>{k}: {percent(p)}</title></circle>"
+        f"<title>{k}: {format_percent(p)}</title></circle>"
         for k, p in enumerate(course.network)
     )
     return (

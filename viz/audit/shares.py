@@ -6,8 +6,7 @@ from tnet_core import Trace
 from tnet_core.explain import Faithfulness
 from tnet_core.explain.signs import differ_in_sign
 from viz.audit.panels import render_panel
-from viz.common.numbers import fixed, percent, short, signed
-from viz.common.selection import labels
+from viz.common.text import format_fixed, format_number, format_percent, format_signed, list_look_names
 
 
 def render_shares_panel(found: Faithfulness, trace: Trace) -> str:
@@ -32,14 +31,14 @@ def _render_shares_table(found: Faithfulness, trace: Trace) -> str:
     heavy = {violation.look for violation in found.violations}
     rows = []
     for at, (look, (probability, logit)) in enumerate(zip(found.contributions.looks, left, strict=True)):
-        value, effect = float(values[at]), effects[at]
+        value, effect, weight = float(values[at]), effects[at], float(found.weights[at])
         mark = " <em>heavy, but against</em>" if look in heavy else ""
         rows.append(
             f'<tr><th scope="row">{_format_name(look, trace)}{mark}</th>'
             f'<td data-label="contribution" data-share="{value:.6f}">{_render_bar(value, reach)}</td>'
             f"{_render_shapley(shapley[at], reach)}"
             f"{_render_without(probability, logit, effect is not None and differ_in_sign(value, effect))}"
-            f'<td data-label="weight" data-weight="{found.weights[at]:.6f}">{short(float(found.weights[at]))}</td></tr>'
+            f'<td data-label="weight" data-weight="{weight:.6f}">{format_number(weight)}</td></tr>'
         )
     columns = ("look", "contribution", "Shapley value", "without it", "weight")
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
@@ -55,16 +54,16 @@ def _render_total_row(found: Faithfulness) -> str:
     total, gained = found.contributions.total, float(found.shapley.sum())
     return (
         f'<tr><th scope="row">together</th><td data-label="contribution" data-total="{total:.6f}"><div>'
-        f"<b>{fixed(total)}</b> <small>logit, bias {fixed(found.contributions.bias)}</small></div></td>"
-        f'<td data-label="Shapley value" data-gained="{gained:.6f}"><div><b>{signed(gained)}</b> '
+        f"<b>{format_fixed(total)}</b> <small>logit, bias {format_fixed(found.contributions.bias)}</small></div></td>"
+        f'<td data-label="Shapley value" data-gained="{gained:.6f}"><div><b>{format_signed(gained)}</b> '
         "<small>over the thumbnail alone</small></div></td>"
-        f'<td data-label="with everything"><b>{percent(found.left_out_probability.full)}</b> '
-        f'<small>logit {fixed(found.left_out.full)}</small></td><td data-label="weight">1</td></tr>'
+        f'<td data-label="with everything"><b>{format_percent(found.left_out_probability.full)}</b> '
+        f'<small>logit {format_fixed(found.left_out.full)}</small></td><td data-label="weight">1</td></tr>'
     )
 
 
 def _format_name(look: int | None, trace: Trace) -> str:
-    return "context" if look is None else f"look {labels(trace)[look]}"
+    return "context" if look is None else f"look {list_look_names(trace)[look]}"
 
 
 def _render_shapley(share: float | None, reach: float) -> str:
@@ -80,7 +79,7 @@ def _render_without(probability: float | None, logit: float | None, contrary: bo
     mark = "≠ " if contrary else ""
     return (
         f'<td data-label="without it" data-without="{probability:.6f}" data-without-logit="{logit:.6f}">'
-        f"<b>{mark}{percent(probability)}</b> <small>logit {fixed(logit)}</small></td>"
+        f"<b>{mark}{format_percent(probability)}</b> <small>logit {format_fixed(logit)}</small></td>"
     )
 
 
@@ -88,7 +87,7 @@ def _render_bar(value: float, reach: float) -> str:
     side = "for" if value >= 0 else "against"
     width = 50 * abs(value) / reach
     return (
-        f'<div class="audit-signed audit-{side}"><b>{signed(value)}</b>'
+        f'<div class="audit-signed audit-{side}"><b>{format_signed(value)}</b>'
         f'<div class="audit-bar" aria-hidden="true"><i style="width:{width:.1f}%"></i></div></div>'
     )
 
@@ -97,7 +96,7 @@ def _render_violations(found: Faithfulness, trace: Trace) -> str:
     """One sentence on weights and contributions."""
     count = len(found.violations)
     listed = ", ".join(
-        f"{_format_subject(one.look, trace)} (weight {short(one.weight)}, {signed(one.contribution)})"
+        f"{_format_subject(one.look, trace)} (weight {format_number(one.weight)}, {format_signed(one.contribution)})"
         for one in found.violations
     )
     sentence = (
@@ -129,10 +128,10 @@ def _format_disagreement(found: Faithfulness, trace: Trace, look: int | None, ro
     fair = ""
     if look is not None:
         effect = float(found.left_out.looks[look])
-        fair = f", its Shapley value is {signed(float(found.shapley[look]))}"
-    changed = "" if effect is None else f"its effect on the logit is {signed(effect)}"
-    return f"{_format_subject(look, trace)} contributes {signed(share)}, {changed}{fair}"
+        fair = f", its Shapley value is {format_signed(float(found.shapley[look]))}"
+    changed = "" if effect is None else f"its effect on the logit is {format_signed(effect)}"
+    return f"{_format_subject(look, trace)} contributes {format_signed(share)}, {changed}{fair}"
 
 
 def _format_subject(look: int | None, trace: Trace) -> str:
-    return "the context" if look is None else f"look {labels(trace)[look]}"
+    return "the context" if look is None else f"look {list_look_names(trace)[look]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from viz.common.numbers import short
+from viz.common.text import format_number
 
 Interval = tuple[float, float]
 CurveKind = Literal["measured", "published"]
@@ -91,7 +91,7 @@ def format_point_looks(point: CurvePoint) -> str:
     if point.locations is None:
         return "whole image"
     if not point.budget:
-        return short(point.locations)
+        return format_number(point.locations)
     if len(point.budget) > 1 and any(point.budget):
         return f"{' × '.join(str(k) for k in point.budget)} = {point.locations:.0f}"
     return f"{point.locations:.0f}"

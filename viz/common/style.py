@@ -7,7 +7,6 @@ white page and on a nearly black one.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 ACCENT = "#dc267f"
@@ -24,7 +23,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 FONT_SIZE = 13
 
 
-def layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4) -> dict[str, Any]:
+def build_layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4) -> dict[str, Any]:
     """A still, transparent figure of a fixed height that takes the width it is given."""
     return {
         "template": "none",
@@ -41,28 +40,7 @@ def layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4)
     }
 
 
-def axis(**changes: Any) -> dict[str, Any]:
+def build_axis(**changes: Any) -> dict[str, Any]:
     """An axis without ticks, grid or zoom."""
     plain = {"fixedrange": True, "showgrid": False, "zeroline": False, "ticks": "", "showline": False}
     return plain | changes
-
-
-_SHEETS = (
-    "common/page.css",
-    "accuracy/accuracy.css",
-    "compare/compare.css",
-    "audit/audit.css",
-    "what_if/what_if.css",
-    "your_data/your_data.css",
-)  # in `viz`
-
-
-def head() -> str:
-    """The page's style sheets, the accent as a variable before them, and the code that all tabs share.
-
-    For the document's head: Gradio rewrites the selectors of a sheet it is given as such.
-    """
-    folder = Path(__file__).parents[1]
-    sheets = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SHEETS)
-    code = (folder / "common" / "page.js").read_text(encoding="utf-8")
-    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>\n<script>{code}</script>"

@@ -12,8 +12,8 @@ from typing import Any
 
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
 from viz.common.evaluation import is_agreement
-from viz.common.fragments import UNTRAINED, complaints
-from viz.common.numbers import format_accuracy, format_budget, gigaflops
+from viz.common.page import UNTRAINED, render_notices
+from viz.common.text import format_accuracy, format_budget, format_flops
 from viz.explore.gallery import find_picture_kind, render_invitation
 
 _MAX_ROWS = 8  # of the table of budgets
@@ -95,7 +95,7 @@ def format_licence(about: CheckpointCard) -> str:
 def _render_table(results: Sequence[BudgetResult], agreement: bool) -> str:
     rows = "".join(
         f"<tr><td>{format_budget(result.budget)}</td><td>{format_accuracy(result.top1)}</td>"
-        f"<td>{'' if result.flops is None else gigaflops(int(result.flops))}</td></tr>"
+        f"<td>{'' if result.flops is None else format_flops(int(result.flops))}</td></tr>"
         for result in results
     )
     what = "agreement" if agreement else "top-1"
@@ -129,7 +129,7 @@ def build_checkpoint_panel(
     return CheckpointPanel(
         {"choices": list(choices), "value": spec, "visible": trained or len(choices) > 1},
         {"value": render_card(about) if trained else ""},
-        {"value": ("" if trained else UNTRAINED) + complaints(sentences)},
+        {"value": ("" if trained else UNTRAINED) + render_notices(sentences)},
         {"value": render_invitation(find_picture_kind(about), config.num_classes) if trained else ""},
         {"visible": has_more},
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from tnet_core import ImageSource
 from tnet_core.checkpoints import CheckpointCard
-from viz.common.encode import data_uri, preview
+from viz.common.images import encode_webp, read_preview
 from viz.examples import EXAMPLES
 from viz.examples import draw_picture as drawn
 from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, list_pictures_of_kind
@@ -91,7 +91,7 @@ def render_invitation(kind: str, classes: int) -> str:
 
 @lru_cache(maxsize=64)
 def _encode_thumbnail(picture: ExamplePicture) -> str:
-    return data_uri(preview(ImageSource.open(picture.open()), _THUMBNAIL_SIDE), quality=80)
+    return encode_webp(read_preview(ImageSource.open(picture.open()), _THUMBNAIL_SIDE), quality=80)
 
 
 def find_picture_kind(card: CheckpointCard) -> str:

@@ -10,7 +10,7 @@ from tnet_core import Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.counterfactual import Fate, Followed, Lattice, Placement, Pull, compare, fates, pull
 from viz.common.evaluation import Estimate, read_estimate, read_mapping, read_text
-from viz.common.numbers import short
+from viz.common.text import format_percent
 
 _START_LOOKS = 5  # looks that count at first
 _FATE_WORDS = {
@@ -154,4 +154,5 @@ def _format_copy(shown: Experiment, k: int) -> str:
 
 def format_chance(shown: Experiment, k: int) -> str:
     """Say what k looks at random would meet."""
-    return f"Any one cell is among {k} random looks with a chance of {short(100 * k / shown.before.config.cells)} %."
+    chance = format_percent(k / shown.before.config.cells)
+    return f"Any one cell is among {k} random looks with a chance of {chance}."

@@ -9,8 +9,7 @@ import numpy as np
 
 from tnet_core import Trace
 from tnet_core.counterfactual import Fate
-from viz.common.names import class_name
-from viz.common.numbers import percent, signed
+from viz.common.text import format_class_name, format_percent, format_signed
 from viz.what_if.experiment import Experiment
 
 _MAX_CLASSES = 3  # listed per side
@@ -157,7 +156,7 @@ def _format_ranks(pair: tuple[int, int], cells: int) -> str:
 
 
 def _format_score(value: float) -> str:
-    return "not defined" if np.isnan(value) else f'<span data-exact="{value:.6f}">{signed(value)}</span>'
+    return "not defined" if np.isnan(value) else f'<span data-exact="{value:.6f}">{format_signed(value)}</span>'
 
 
 def _render_facts(facts: list[tuple[str, str, str]]) -> str:
@@ -170,8 +169,8 @@ def _render_data_set_scores(shown: Experiment) -> str:
         return '<p class="tn-caption">No evaluation of this checkpoint tells this score for a whole data set.</p>'
     facts = []
     for one in shown.measured:
-        ends = "" if one.score.interval is None else ", interval " + " to ".join(map(signed, one.score.interval))
-        facts.append(("", signed(one.score.value), html.escape(f"{one.about}{ends}")))
+        ends = "" if one.score.interval is None else ", interval " + " to ".join(map(format_signed, one.score.interval))
+        facts.append(("", format_signed(one.score.value), html.escape(f"{one.about}{ends}")))
     rows = "".join(f"<li><b>{value}</b> <small>{told}</small></li>" for _, value, told in facts)
     caption = f'<p class="tn-caption">Measured on {html.escape(shown.evaluated_on)}:</p>'
     return f'{caption}<ul class="what-if-measured">{rows}</ul>'
@@ -199,6 +198,6 @@ def _render_classes(trace: Trace, shown: Experiment, k: int) -> str:
     rows = ""
     for cls in np.argsort(-probabilities, kind="stable")[:_MAX_CLASSES]:
         true = "<em>true label</em>" if cls == shown.label else ""
-        name, share = html.escape(class_name(trace, int(cls))), percent(float(probabilities[cls]))
+        name, share = html.escape(format_class_name(trace, int(cls))), format_percent(float(probabilities[cls]))
         rows += f"<li><span>{name}{true}</span><b>{share}</b></li>"
     return f"<ol>{rows}</ol>"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from tnet_core.checkpoints.evaluation import parse_evaluation
 from viz.common.curves import Curve, CurvePoint, format_point_looks
-from viz.common.fragments import format_file_name, render_download
 from viz.common.measured import VisitorEvaluation, read_visitor_curves
-from viz.common.numbers import format_accuracy, format_cost, format_interval
+from viz.common.page import format_file_name, render_download
+from viz.common.text import format_accuracy, format_flops, format_interval
 
 INTRO = (
     '<div class="your-data-head"><h2>Evaluate your own data</h2><p>Accuracy of a checkpoint on labelled images of '
@@ -63,7 +63,7 @@ def _render_table(group: dict[str, Curve]) -> str:
         cells = "".join(_render_cell(title, _find_same_budget(group[role], point)) for role, title in shown.items())
         rows += (
             f'<tr data-budget="{"x".join(map(str, point.budget))}"><th scope="row">{format_point_looks(point)}</th>'
-            f'{cells}<td data-label="Cost">{format_cost(point.flops)}</td></tr>'
+            f'{cells}<td data-label="Cost">{format_flops(point.flops)}</td></tr>'
         )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return f'<div class="your-data-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'

@@ -18,7 +18,7 @@ from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, BackboneCalls, picture, tiny
-from tests.viz.test_stage_payload import weights
+from tests.viz.test_explore_payload import weights
 from tnet_core.checkpoints import Registry
 
 

@@ -13,11 +13,12 @@ from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from viz.stage import Plate, scene_payload, steer_payload, template
-from viz.stage.page import script, style
-from viz.stage.sets import shown_sets
+from viz.common.payload import PictureInfo
+from viz.explore.page import build_script, read_style, read_template
+from viz.explore.payload import build_scene_payload, build_steer_payload, list_look_sets
+from viz.report.page import build_report_script
 
-PLATE = Plate("A <b>picture</b>", "photo: me", 2)
+PLATE = PictureInfo("A <b>picture</b>", "photo: me", 2)
 
 
 def floats(text: str) -> np.ndarray:
@@ -41,7 +42,7 @@ def trace(request: pytest.FixtureRequest) -> tn.Trace:
 
 @pytest.fixture(scope="module")
 def sent(trace: tn.Trace) -> dict[str, Any]:
-    return json.loads(scene_payload(trace, tn.ImageSource.open(picture(seed=3)), PLATE, trace.config.budget))
+    return json.loads(build_scene_payload(trace, tn.ImageSource.open(picture(seed=3)), PLATE, trace.config.budget))
 
 
 def test_every_budget_and_every_step_to_it_can_be_shown(trace: tn.Trace, sent: dict[str, Any]) -> None:
@@ -53,7 +54,7 @@ def test_every_budget_and_every_step_to_it_can_be_shown(trace: tn.Trace, sent: d
             np.testing.assert_allclose(known[looks[:k]], trace.weights(subset=looks[:k]), rtol=1e-4)
             met += 1
     assert met > len(trace.locations)
-    assert len(known) == len(shown_sets(trace)) == len(set(shown_sets(trace)))
+    assert len(known) == len(list_look_sets(trace)) == len(set(list_look_sets(trace)))
 
 
 def test_what_is_left_without_any_look_can_be_shown_at_every_step(trace: tn.Trace, sent: dict[str, Any]) -> None:
@@ -114,19 +115,20 @@ def test_names_are_sent_as_they_are_and_the_label_with_them(sent: dict[str, Any]
 def test_sending_and_steering_run_no_backbone(trace: tn.Trace) -> None:
     with BackboneCalls(tiny(trace.config)) as calls:
         chosen = (2, 0)
-        known = weights(json.loads(steer_payload(trace, chosen)))
+        known = weights(json.loads(build_steer_payload(trace, chosen)))
     assert calls.batches == []
     assert list(known) == [(), (2,), (0, 2)]
     np.testing.assert_allclose(known[0, 2], trace.weights(subset=(0, 2)), rtol=1e-4)
 
 
 def test_looks_chosen_by_hand_come_with_their_steps(trace: tn.Trace) -> None:
-    sent = json.loads(scene_payload(trace, tn.ImageSource.open(picture(seed=3)), PLATE, (1,), plan=(2, 0)))
+    sent = json.loads(build_scene_payload(trace, tn.ImageSource.open(picture(seed=3)), PLATE, (1,), plan=(2, 0)))
     assert sent["plan"] == [2, 0]
     assert {(2,), (0, 2)} <= set(weights(sent))
 
 
 def test_the_page_holds_nothing_that_gradio_would_replace() -> None:
-    assert "${" not in template() and "{{" not in template()
-    assert "</script" not in script() and "</style" not in style()
-    assert "https://" not in script() + template() + style()
+    assert "${" not in read_template() and "{{" not in read_template()
+    script = build_script(build_report_script(read_template()))
+    assert "</script" not in script and "</style" not in read_style()
+    assert "https://" not in script + read_template() + read_style()

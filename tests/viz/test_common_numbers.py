@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viz.common import numbers
+from viz.common.text import format_factor, format_fixed, format_flops, format_number, format_percent, format_signed
 
 
 @pytest.mark.parametrize(
@@ -17,19 +17,19 @@ from viz.common import numbers
     ],
 )  # fmt: skip
 def test_numbers_have_two_significant_digits_and_no_exponent(value: float, written: str) -> None:
-    assert numbers.short(value) == written
+    assert format_number(value) == written
 
 
 @pytest.mark.parametrize(("value", "written"), [(1.5, "+1.5"), (-1.5, "−1.5"), (0.0, "0"), (float("nan"), "n/a")])
 def test_contributions_always_show_their_sign(value: float, written: str) -> None:
-    assert numbers.signed(value) == written
+    assert format_signed(value) == written
 
 
 def test_terms_of_a_sum_have_two_decimals() -> None:
-    assert [numbers.fixed(v) for v in (6.928, -0.2, -0.001, 0.125)] == ["6.93", "−0.20", "0.00", "0.13"]
+    assert [format_fixed(v) for v in (6.928, -0.2, -0.001, 0.125)] == ["6.93", "−0.20", "0.00", "0.13"]
 
 
 def test_units_are_written() -> None:
-    assert numbers.percent(0.2345) == "23 %"
-    assert numbers.times(1.61) == "1.6×"
-    assert numbers.gigaflops(1_178_852_290) == "1.2 GFLOPs"
+    assert format_percent(0.2345) == "23 %"
+    assert format_factor(1.61) == "1.6×"
+    assert format_flops(1_178_852_290) == "1.2 GFLOPs"

@@ -17,8 +17,8 @@ from viz.explore.checkpoint import format_licence
 _PACKAGES = ("torch", "timm", "numpy", "gradio")
 
 
-def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
-    """Which weights and which picture, and with what it was computed.
+def build_evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
+    """Return which weights and which picture, and with what it was computed.
 
     The sha256 of a large picture may be missing: it is taken when a file with it is asked for.
     """
@@ -31,14 +31,14 @@ def evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
         "sha256": None if weights is None else weights.sha256,
         "licence": format_licence(about),
         "image": {"sha256": trace.image.known_sha256, "hashed": trace.image.hashed},
-        "sampling": _sampling(trace),
-        "versions": _versions(),
-        "weights": _weights(trace, about),
+        "sampling": _describe_sampling(trace),
+        "versions": _format_versions(),
+        "weights": _format_weights_option(trace, about),
     }
 
 
-def _sampling(trace: Trace) -> str:
-    """The mode, and what it means where it is not that of training."""
+def _describe_sampling(trace: Trace) -> str:
+    """Return the mode, and what it means where it is not that of training."""
     if trace.sampling == trace.config.sampling == "official":
         return trace.sampling
     frame = "the picture's own pixels" if trace.sampling == "native" else "the network's own frame"
@@ -49,8 +49,8 @@ def _sampling(trace: Trace) -> str:
     return f"{trace.sampling}: looks cut from {frame}{own}{deeper}"
 
 
-def _weights(trace: Trace, about: CheckpointCard) -> str:
-    """What the command that replays a trace must be told, where the trace itself does not name its weights."""
+def _format_weights_option(trace: Trace, about: CheckpointCard) -> str:
+    """Return what the command that replays a trace must be told, where the trace itself does not name its weights."""
     if about.verified or about.commit:
         return ""
     never_loaded = not about.provenance and about.source == "untrained"
@@ -58,6 +58,6 @@ def _weights(trace: Trace, about: CheckpointCard) -> str:
 
 
 @cache
-def _versions() -> str:
+def _format_versions() -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return f"TNet Explorer {__version__}, Python {platform.python_version()}, {packages}; trace format {VERSION}"

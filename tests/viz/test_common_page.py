@@ -5,39 +5,40 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from viz.common import fragments, style
+from viz.common import style
+from viz.common.page import UNTRAINED, build_page_head, render_notices, render_problem, render_warning
 
 
 def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() -> None:
-    assert "Untrained weights" in fragments.UNTRAINED
-    assert "mean nothing yet" in fragments.UNTRAINED
+    assert "Untrained weights" in UNTRAINED
+    assert "mean nothing yet" in UNTRAINED
 
 
 def test_messages_are_escaped() -> None:
-    html = fragments.problem("'<script>x</script>.jpg' & co")
+    html = render_problem("'<script>x</script>.jpg' & co")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
 
 
 def test_all_tabs_say_in_one_way_that_something_went_wrong() -> None:
-    assert fragments.problem("It is too large.") == (
+    assert render_problem("It is too large.") == (
         '<p class="tn-problem" role="alert">It is too large. What is shown below is unchanged.</p>'
     )
-    assert fragments.warning("") == ""
+    assert render_warning("") == ""
     root = Path(style.__file__).parents[2]
     written = [file for folder in ("pages", "viz") for file in (root / folder).rglob("*.py")]
-    assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["fragments.py"]
+    assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["page.py"]
 
 
 def test_what_could_not_be_used_is_said_and_escaped() -> None:
-    assert fragments.complaints([]) == ""
-    html = fragments.complaints(["'<b>' is not a checkpoint.", "Another one."])
+    assert render_notices([]) == ""
+    html = render_notices(["'<b>' is not a checkpoint.", "Another one."])
     assert html.count("tn-notice") == 2
     assert "&lt;b&gt;" in html
 
 
 def test_the_style_sheet_fetches_nothing() -> None:
-    head = style.head()
+    head = build_page_head()
     assert not re.search(r"https?:|@import|url\(", head)
     assert f"--tn-accent: {style.ACCENT}" in head
 

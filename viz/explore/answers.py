@@ -1,4 +1,4 @@
-"""What a program is told about a traversal: plain values at full precision, ready for JSON."""
+"""Answers of the named endpoints about a traversal: plain values at full precision, ready for JSON."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from tnet_core import Trace
 from tnet_core.explain import leave_one_out
-from viz.common.names import labelled
-from viz.common.selection import list_distinct_budgets
+from viz.common.payload import list_distinct_budgets
+from viz.common.text import find_class
 
-TOP = 5  # classes whose probability is told
+TOP_CLASSES = 5  # classes whose probability is told
 
 
-def summary(trace: Trace) -> dict[str, Any]:
-    """The decision, what it rests on and what it cost, and the whole trace as `Trace.from_json` reads it.
+def build_summary(trace: Trace) -> dict[str, Any]:
+    """Return the decision, what it rests on and what it cost, and the whole trace as `Trace.from_json` reads it.
 
     `weights` begins with the thumbnail; the looks themselves are `trace["locations"]`, in the same order.
     """
     probabilities = trace.probabilities()
-    best, cost = np.argsort(-probabilities, kind="stable")[:TOP], trace.cost()
+    best, cost = np.argsort(-probabilities, kind="stable")[:TOP_CLASSES], trace.cost()
     return {
         "prediction": trace.class_name(trace.prediction),
         "probabilities": {trace.class_name(int(cls)): float(probabilities[cls]) for cls in best},
@@ -33,10 +33,10 @@ def summary(trace: Trace) -> dict[str, Any]:
     }
 
 
-def budget_curve(trace: Trace) -> list[dict[str, Any]]:
-    """What every budget up to the trace's own would have said, smallest first.
+def build_budget_curve(trace: Trace) -> list[dict[str, Any]]:
+    """Return what every budget up to the trace's own would have said, smallest first.
 
-    Of traversals deeper than in training, which have very many budgets, those that differ.
+    Traversals deeper than in training have very many budgets: only those that differ are answered.
     """
     rows = []
     for budget in trace.budgets() if trace.levels <= trace.config.levels else list_distinct_budgets(trace):
@@ -54,8 +54,8 @@ def budget_curve(trace: Trace) -> list[dict[str, Any]]:
     return rows
 
 
-def contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str, Any]:
-    """Exact signed shares of a logit, or of the lead of one class over another; with the bias they add up to it.
+def build_contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str, Any]:
+    """Return exact signed shares of a logit, or of the lead of one class over another; with the bias they add up to it.
 
     `without` is the class's probability and its logit (or its leads) from the rest, without that look; None where
     nothing would remain. The rest is weighed anew, so a share is not what a look changed: signs may differ.
@@ -81,7 +81,7 @@ def contributions(trace: Trace, cls: int, versus: int | None = None) -> dict[str
     }
 
 
-def class_of(trace: Trace, cls: Any) -> int:
-    """A class by its number, its name, or its readable name."""
-    found = labelled(trace.class_names, cls) if isinstance(cls, str) and cls not in trace.class_names else None
+def find_class_index(trace: Trace, cls: Any) -> int:
+    """Find a class by its number, its name, or its readable name."""
+    found = find_class(trace.class_names, cls) if isinstance(cls, str) and cls not in trace.class_names else None
     return trace.class_index(cls) if found is None else found

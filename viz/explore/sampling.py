@@ -1,4 +1,4 @@
-"""Which pixels looks are cut from: what the stage says about it, and what can be chosen for a picture."""
+"""Which pixels looks are cut from: what the page says about it, and what can be chosen for a picture."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tnet_core.sampling.frame import Frame
 Choice = tuple[str, str]  # what the page asks for, and what it is called
 
 
-def cut_of(trace: Trace, budget: Sequence[int] = (), max_looks: int = 0) -> dict[str, Any] | None:
-    """Nothing for a model that takes no looks. `sampling` and `levels` are what a link says; None is as in training.
+def build_sampling_payload(trace: Trace, budget: Sequence[int] = (), max_looks: int = 0) -> dict[str, Any] | None:
+    """Return what the page says and offers about sampling, nothing for a model that takes no looks.
 
+    `sampling` and `levels` are what a link says; None is as in training.
     `budget` is what the page opens with, which may be less than training's rule because it has room for `max_looks`.
     """
     config, image = trace.config, trace.image
@@ -26,25 +27,26 @@ def cut_of(trace: Trace, budget: Sequence[int] = (), max_looks: int = 0) -> dict
     return {
         "sampling": None if trace.sampling == config.sampling else trace.sampling,
         "levels": "auto" if trace.levels > config.levels else None,
-        "frames": _frames(config) if larger else [],
+        "frames": _list_frames(config) if larger else [],
         "frame": trace.sampling,
-        "depths": _depths(config, depth) if larger and native and depth > config.levels else [],
-        "sentence": _told(trace, budget, max_looks) if larger or native else f"{no_choice(config).capitalize()}.",
+        "depths": _list_depths(config, depth) if larger and native and depth > config.levels else [],
+        "sentence": _describe_sampling(trace, budget, max_looks)
+        if larger or native
+        else f"{explain_no_choice(config).capitalize()}.",
         "caption": "looks cut from its own pixels" if native else "",
     }
 
 
-def no_choice(config: TNetConfig) -> str:
-    """Why looks are cut as in training, as a part of a sentence."""
+def explain_no_choice(config: TNetConfig) -> str:
+    """Say why looks are cut as in training, as a part of a sentence."""
     if config.is_baseline:
         return "this model sees the whole picture once and takes no looks"
-    return (
-        f"this picture has no more pixels than the network's own frame ({_frame(config)}), so looks are cut from that"
-    )
+    frame = _format_frame(config)
+    return f"this picture has no more pixels than the network's own frame ({frame}), so looks are cut from that"
 
 
-def elsewhere(trace: Trace) -> str:
-    """What other tabs say when Explore's looks are not cut as in training, and theirs are; else nothing."""
+def explain_other_sampling(trace: Trace) -> str:
+    """Return what other tabs say when Explore's looks are not cut as in training, and theirs are; else nothing."""
     config = trace.config
     if (trace.sampling, trace.levels) == (config.sampling, config.levels):
         return ""
@@ -55,27 +57,27 @@ def elsewhere(trace: Trace) -> str:
     )
 
 
-def _frame(config: TNetConfig) -> str:
+def _format_frame(config: TNetConfig) -> str:
     return f"{config.input_size} × {config.input_size} px"
 
 
-def _frames(config: TNetConfig) -> list[Choice]:
-    """A network that was trained on pictures' own pixels has no frame of its own."""
+def _list_frames(config: TNetConfig) -> list[Choice]:
+    """List the frames to choose from; a network that was trained on pictures' own pixels has no frame of its own."""
     if config.sampling == "native":
         return []
-    return [("official", f"the network's own frame, {_frame(config)}"), ("native", "the picture's own pixels")]
+    return [("official", f"the network's own frame, {_format_frame(config)}"), ("native", "the picture's own pixels")]
 
 
-def _depths(config: TNetConfig, depth: int) -> list[Choice]:
+def _list_depths(config: TNetConfig, depth: int) -> list[Choice]:
     return [("trained", f"{config.levels}, as in training"), ("auto", f"{depth}, as deep as the picture goes")]
 
 
-def _told(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
+def _describe_sampling(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
     config, image = trace.config, trace.image
     if trace.sampling == "official":
         return (
-            f"As in training: the picture's {image.width} × {image.height} px are shrunk to {_frame(config)} before "
-            "anything is cut, so that no look shows finer detail."
+            f"As in training: the picture's {image.width} × {image.height} px are shrunk to {_format_frame(config)} "
+            "before anything is cut, so that no look shows finer detail."
         )
     told = (
         f"Each look is cut from the {image.width} × {image.height} px of the file and shrunk once, to the "
@@ -86,11 +88,11 @@ def _told(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
             " Training, and every accuracy told about this checkpoint, used its own frame (official sampling): no "
             "accuracy was measured for looks like these."
         )
-    return told + _deeper(trace, budget, max_looks)
+    return told + _describe_depth(trace, budget, max_looks)
 
 
-def _deeper(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
-    """What more levels mean, and where they take fewer looks than they would in training."""
+def _describe_depth(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
+    """Say what more levels mean, and where they take fewer looks than they would in training."""
     config, levels = trace.config, trace.levels
     if levels <= config.levels:
         return ""

@@ -1,0 +1,77 @@
+"""What all tabs share of the page: its head, its fixed parts, and its one-line messages as escaped HTML."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from viz.common.style import ACCENT
+
+_VIZ = Path(__file__).parents[1]
+_SHEETS = (
+    "common/page.css",
+    "accuracy/accuracy.css",
+    "compare/compare.css",
+    "audit/audit.css",
+    "what_if/what_if.css",
+    "your_data/your_data.css",
+)
+
+MASTHEAD = (
+    '<header class="tn-masthead"><h1>TNet Explorer</h1>'
+    "<p>Watch a classifier decide where to look, and see what each look changed.</p></header>"
+)
+
+UNTRAINED = (
+    '<p class="tn-notice" role="note"><strong>Untrained weights.</strong> This network was initialised at random: '
+    "where it looks and what it scores mean nothing yet. The page shows how a decision is put together.</p>"
+)
+
+
+def build_page_head() -> str:
+    """Return the page's style sheets, the accent as a variable before them, and the code that all tabs share.
+
+    They go into the document's head: Gradio rewrites the selectors of a sheet it is given as such.
+    """
+    sheets = "\n".join((_VIZ / name).read_text(encoding="utf-8") for name in _SHEETS)
+    code = (_VIZ / "common" / "page.js").read_text(encoding="utf-8")
+    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>\n<script>{code}</script>"
+
+
+def read_scripts(folder: Path, *names: str) -> str:
+    """Return scripts of a folder, one after the other."""
+    return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+def read_shared_scripts(*names: str) -> str:
+    """Return parts of the code that several tabs use: 'text' (numbers), 'scene' (arithmetic), 'picture' (drawing)."""
+    return read_scripts(_VIZ / "common" / "js", *names)
+
+
+def render_problem(sentence: str) -> str:
+    """Render what went wrong, for a screen reader at once; what is on the page stays."""
+    return render_warning(f"{sentence} What is shown below is unchanged.")
+
+
+def render_warning(sentence: str) -> str:
+    """Render one sentence about something that is not as it was asked for, or nothing."""
+    return f'<p class="tn-problem" role="alert">{html.escape(sentence)}</p>' if sentence else ""
+
+
+def render_notices(sentences: Sequence[str]) -> str:
+    """Render what could not be used when the app started; what can be used is on the page."""
+    return "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in sentences)
+
+
+def format_file_name(name: str) -> str:
+    """Return a name that every file system takes: lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60] or "data"
+
+
+def render_download(text: str, file: str, media_type: str, label: str, css_class: str) -> str:
+    """Render a link that holds the file, so that no file is kept anywhere."""
+    data = base64.b64encode(text.encode("utf-8")).decode("ascii")
+    return f'<a class="{css_class}" download="{html.escape(file)}" href="data:{media_type};base64,{data}">{label}</a>'
