@@ -14,7 +14,7 @@ from tnet_core.checkpoints.__main__ import main as checkpoints
 from tnet_core.checkpoints.evaluation import read_evaluation
 from tools.checkpoint_table import BEGIN, END, ROOT, insert_table, render_table
 from training.bundle import MAX_PLAIN_GIT_BYTES
-from viz.examples.picture_list import EXAMPLES_FOLDER, list_pictures_of_kind
+from viz.examples import EXAMPLES_FOLDER, list_pictures_of_kind
 from viz.explore.gallery import find_picture_kind
 
 FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())

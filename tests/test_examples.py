@@ -15,13 +15,7 @@ from PIL import Image
 import tnet_core as tn
 from tools import fetch_examples
 from viz.common.text import find_class
-from viz.examples.picture_list import (
-    EXAMPLES_FOLDER,
-    PICTURE_KINDS,
-    ListedPicture,
-    list_pictures_of_kind,
-    read_picture_list,
-)
+from viz.examples import EXAMPLES_FOLDER, PICTURE_KINDS, ListedPicture, list_pictures_of_kind, read_picture_list
 
 ROOT = Path(__file__).parents[1]
 OWN_FILES = {"examples.yaml", "ATTRIBUTION.md"}

@@ -13,7 +13,7 @@ import tnet_core as tn
 from tools import needles_examples
 from tools.needles_examples import EXAMPLES, FOLDER, Example, draw_examples
 from training.data import Sample
-from viz.examples.picture_list import read_picture_list
+from viz.examples import read_picture_list
 
 CHECKPOINT = FOLDER.parent / "checkpoints" / "tnet-needles"
 

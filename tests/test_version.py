@@ -12,7 +12,7 @@ import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard
 from training.evaluation.output import describe_run
-from viz.explore.evidence import build_evidence
+from viz.explore.payload import build_evidence
 
 ROOT = Path(__file__).parents[1]
 

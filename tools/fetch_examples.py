@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, read_picture_list
+from viz.examples import EXAMPLES_FOLDER, ListedPicture, read_picture_list
 
 MAX_SIDE = 1600  # pixels
 MAX_BYTES = 340_000  # bytes; the best quality that fits is taken

@@ -14,10 +14,9 @@ from gradio.context import get_render_context
 from pages.accuracy.service import Cards, CatalogueCache, curve_choices, data_set_choices, slider_range
 from viz.accuracy.captions import render_explanation, render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
-from viz.accuracy.export import render_downloads
 from viz.accuracy.figure import build_figure, read_slider_script
 from viz.accuracy.selection import X_AXES, Y_AXES, Selection, select, select_defaults
-from viz.accuracy.table import render_tables
+from viz.accuracy.table import render_downloads, render_tables
 from viz.common.measured import VisitorEvaluation
 
 

@@ -16,7 +16,7 @@ from tnet_core.explain.shapley import MAX_LOOKS
 from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
 from viz.audit.report import ReportSubject, render_report
-from viz.common.images import encode_webp, read_preview
+from viz.common.payload import encode_webp, read_preview
 from viz.common.text import list_class_names
 
 Cards = Callable[[], Sequence[CheckpointCard]]

@@ -12,7 +12,7 @@ from pages.budgets import MAX_PART_SIDE
 from pages.explore.service import Explorer
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from tnet_core.numbers import entries, whole
-from viz.common.images import encode_lossless_webp
+from viz.common.payload import encode_lossless_webp
 from viz.report.page import build_original_payload
 
 

@@ -15,7 +15,7 @@ from pages.explore.service import Explorer
 from pages.server.sessions import Session, require_session
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole
-from viz.common.images import encode_webp, read_preview
+from viz.common.payload import encode_webp, read_preview
 from viz.explore.sampling import explain_other_sampling
 from viz.what_if.experiment import Experiment, read_measured_scores
 from viz.what_if.page import NO_LOOKS

@@ -23,7 +23,7 @@ from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
 from tools.queue_client import QueueClient
-from viz.examples.picture_list import list_pictures_of_kind
+from viz.examples import list_pictures_of_kind
 from viz.explore.gallery import list_drawings
 
 Visit = Callable[..., Page]

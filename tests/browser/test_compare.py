@@ -30,8 +30,7 @@ from viz.common.text import (
     format_signed,
     list_look_names,
 )
-from viz.examples import draw_picture
-from viz.examples.picture_list import list_pictures_of_kind
+from viz.examples import draw_picture, list_pictures_of_kind
 
 Visit = Callable[..., Page]
 Sides = tuple[tn.Trace, tn.Trace]

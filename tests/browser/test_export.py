@@ -23,7 +23,7 @@ from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.stage_page import scene, staged
 from tnet_core.__main__ import main as command
 from tools.local_server import FINISHED
-from viz.common.images import encode_webp
+from viz.common.payload import encode_webp
 from viz.common.text import format_fixed, format_number, format_percent, format_signed, make_readable
 from viz.examples import draw_picture
 

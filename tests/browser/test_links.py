@@ -21,7 +21,7 @@ from tests.browser.test_checkpoints import choose
 from tests.support.checkpoints import contents, entry_fields, save_birds, write_registry
 from tests.support.hub import LocalHub
 from tools.local_server import FINISHED
-from viz.examples.picture_list import list_pictures_of_kind
+from viz.examples import list_pictures_of_kind
 
 Visit = Callable[..., Page]
 DEEP = replace(models.TINY_3L, num_classes=3)

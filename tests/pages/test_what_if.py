@@ -18,7 +18,7 @@ from pages.what_if.service import MAX_SIDE, Change, Experimenter, OriginalPictur
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
-from viz.common.images import read_preview
+from viz.common.payload import read_preview
 from viz.what_if.page import NO_LOOKS, render_experiment
 
 

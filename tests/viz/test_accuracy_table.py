@@ -15,9 +15,8 @@ from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
 from viz.accuracy.captions import render_intro
 from viz.accuracy.catalogue import Catalogue
-from viz.accuracy.export import COLUMNS, format_csv, render_downloads
 from viz.accuracy.selection import Selection, select, select_defaults
-from viz.accuracy.table import render_tables
+from viz.accuracy.table import CSV_COLUMNS, format_csv, render_downloads, render_tables
 
 CATALOGUE = Catalogue(bundled())
 
@@ -142,7 +141,7 @@ def test_the_csv_has_every_point_of_every_selected_curve_at_full_precision(data:
     for curve in shown.curves:
         for point in curve.points:
             line = next(lines)
-            assert tuple(line) == COLUMNS
+            assert tuple(line) == CSV_COLUMNS
             assert (line["curve"], line["kind"], line["source"]) == (curve.label, curve.kind, curve.source)
             assert line["counted"] == ("agreement" if curve.agreement else "accuracy")
             assert line["budget"] == "x".join(map(str, point.budget))

@@ -15,9 +15,9 @@ from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_accuracy_table import cells, table
 from viz.accuracy.captions import render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue
-from viz.accuracy.export import format_csv
 from viz.accuracy.figure import build_figure
 from viz.accuracy.selection import Selection, select
+from viz.accuracy.table import format_csv
 from viz.common.measured import read_measured_curves
 
 GPU = "Quadro RTX 8000, batches of 64"

@@ -13,8 +13,7 @@ import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
 from viz.common.text import format_budget
-from viz.examples import EXAMPLES
-from viz.examples.picture_list import list_pictures_of_kind
+from viz.examples import DRAWINGS, list_pictures_of_kind
 from viz.explore import gallery
 from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel, render_card, select_results
 from viz.explore.gallery import find_picture_kind
@@ -138,7 +137,7 @@ def test_photographs_name_their_author_and_licence() -> None:
 
 def test_drawings_stand_in_where_no_picture_suits(tmp_path: Path) -> None:
     assert gallery.list_pictures("photo", tmp_path) == gallery.list_drawings()
-    assert [picture.title for picture in gallery.list_drawings()] == [example.title for example in EXAMPLES]
+    assert [picture.title for picture in gallery.list_drawings()] == [example.title for example in DRAWINGS]
 
 
 def test_the_gallery_marks_the_chosen_example_only() -> None:
@@ -147,7 +146,7 @@ def test_the_gallery_marks_the_chosen_example_only() -> None:
     pressed = re.findall(r'data-example="(\d+)" [^>]*aria-pressed="true"', html)
     assert pressed == ["2"]
     assert 'aria-pressed="true"' not in gallery.render_gallery(pictures, None)
-    assert html.count("<button") == len(EXAMPLES)
+    assert html.count("<button") == len(DRAWINGS)
 
 
 def test_titles_of_pictures_are_escaped() -> None:

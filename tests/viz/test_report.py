@@ -8,7 +8,7 @@ import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.digests import FileDigest
-from viz.explore.evidence import build_evidence
+from viz.explore.payload import build_evidence
 from viz.report.page import build_report_script, read_style
 
 SHA = "ab" * 32

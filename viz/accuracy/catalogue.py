@@ -52,7 +52,7 @@ class DataSet:
 
     @cached_property
     def max_looks(self) -> int:
-        """Where the slider ends."""
+        """The largest number of looks, at which the slider ends."""
         counts = [point.locations or 0 for curve in self.curves for point in curve.points]
         return min(_MAX_SLIDER_LOOKS, max(1, ceil(max(counts, default=1))))
 

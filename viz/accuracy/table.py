@@ -1,13 +1,16 @@
-"""The table under the chart: every selected curve at the number of looks that the slider asks for."""
+"""The selected curves as tables: at the slider's number of looks under the chart, and complete as CSV to be saved."""
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 from collections.abc import Callable
 
 from viz.accuracy.curve_styles import assign_styles, render_symbol, render_symbol_use
 from viz.accuracy.selection import Selection
-from viz.common.curves import Curve, CurvePoint, format_point_looks
+from viz.common.curves import Curve, CurvePoint, Interval, format_point_looks
+from viz.common.page import format_file_name, render_download
 from viz.common.text import (
     format_accuracy,
     format_flops,
@@ -18,8 +21,8 @@ from viz.common.text import (
     format_percent,
 )
 
-Cell = Callable[[Curve, CurvePoint], str]
-_COLUMNS: dict[str, Cell] = {
+FormatCell = Callable[[Curve, CurvePoint], str]
+_COLUMNS: dict[str, FormatCell] = {
     "Top-1": lambda _, point: _add_small(format_accuracy(point.top1), format_interval(point.top1_interval)),
     "Top-5": lambda _, point: _add_small(format_accuracy(point.top5), format_interval(point.top5_interval)),
     "Cost": lambda _, point: format_flops(point.flops),
@@ -30,6 +33,11 @@ _COLUMNS: dict[str, Cell] = {
     "Recall": lambda _, point: format_percent(point.recall),
 }
 _SOURCES = {"measured": "measured here", "published": "published (paper)"}
+CSV_COLUMNS = (
+    "curve", "kind", "data_set", "source", "counted", "looks", "budget", "threshold", "top1", "top1_low", "top1_high",
+    "top5", "top5_low", "top5_high", "interval_confidence", "flops", "ms_per_image", "timed_on", "memory_gb",
+    "coverage", "precision", "recall",
+)  # fmt: skip
 
 
 def render_tables(shown: Selection) -> str:
@@ -94,7 +102,7 @@ def _format_column(column: str, shown: Selection) -> str:
     return f"{column} agreement" if shown.data.agreement and column.startswith("Top") else column
 
 
-def _render_note(shown: Selection, filled: dict[str, Cell]) -> str:
+def _render_note(shown: Selection, filled: dict[str, FormatCell]) -> str:
     """Say what the small numbers are, and what is missing."""
     sentences = []
     levels = {curve.confidence for curve in shown.curves if curve.confidence is not None}
@@ -107,3 +115,77 @@ def _render_note(shown: Selection, filled: dict[str, Cell]) -> str:
         listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
         sentences.append(f"No ticked curve states {listed} here.")
     return f'<p class="accuracy-note">{" ".join(sentences)}</p>' if sentences else ""
+
+
+def format_csv(shown: Selection) -> str:
+    """Write one line per point of every selected curve; shares are fractions, what a source does not state is empty."""
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for curve in shown.curves:
+        writer.writerows(_format_csv_row(curve, point) for point in curve.points)
+    return output.getvalue()
+
+
+def render_downloads(shown: Selection) -> str:
+    """Render a link that holds the table, and buttons that save the chart as it stands."""
+    if not shown.curves:
+        return ""
+    name = f"tnet-comparison-{format_file_name(shown.data.key)}"
+    count = sum(len(curve.points) for curve in shown.curves)
+    link = render_download(
+        format_csv(shown), f"{name}.csv", "text/csv;charset=utf-8", "Download CSV", "accuracy-download"
+    )
+    return (
+        f"{link}{_render_chart_button(name, 'svg')}{_render_chart_button(name, 'png')}"
+        f'<span class="accuracy-note">CSV: {count} points, full precision</span>'
+    )
+
+
+def _render_chart_button(name: str, kind: str) -> str:
+    """Render a button; the browser draws the chart and its legend as they stand."""
+    return (
+        f'<button type="button" class="accuracy-download" data-chart=".accuracy-chart" data-format="{kind}" '
+        f'data-name="{html.escape(name)}">Chart as {kind.upper()}</button>'
+    )
+
+
+def _format_csv_row(curve: Curve, point: CurvePoint) -> list[str]:
+    return [
+        _format_csv_text(curve.label),
+        curve.kind,
+        _format_csv_text(curve.data_set),
+        _format_csv_text(curve.source),
+        "agreement" if curve.agreement else "accuracy",
+        _format_csv_number(point.locations),
+        "x".join(str(k) for k in point.budget),
+        _format_csv_number(point.threshold),
+        _format_csv_number(point.top1),
+        *_format_csv_ends(point.top1_interval),
+        _format_csv_number(point.top5),
+        *_format_csv_ends(point.top5_interval),
+        _format_csv_number(curve.confidence if point.top1_interval or point.top5_interval else None),
+        _format_csv_number(point.flops),
+        _format_csv_number(point.ms_per_image),
+        _format_csv_text(curve.timed_on if point.ms_per_image is not None else ""),
+        _format_csv_number(point.memory_gb),
+        _format_csv_number(point.coverage),
+        _format_csv_number(point.precision),
+        _format_csv_number(point.recall),
+    ]
+
+
+def _format_csv_text(text: str) -> str:
+    """Mark a name that a spreadsheet would take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _format_csv_number(value: float | None) -> str:
+    """Write every digit; whole numbers without a point."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _format_csv_ends(interval: Interval | None) -> tuple[str, str]:
+    return ("", "") if interval is None else (_format_csv_number(interval[0]), _format_csv_number(interval[1]))

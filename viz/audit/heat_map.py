@@ -1,4 +1,4 @@
-"""Where the policy looks over a data set, and class by class. The browser draws the maps and sorts the classes."""
+"""Maps of where the policy looks over a data set, and its classes. The browser draws the maps and sorts the classes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Cells = tuple[float, ...]  # one number per cell, row by row
 
 @dataclass(frozen=True)
 class LookMap:
-    """Where the policy looks in some images."""
+    """How often the policy looks at each cell in some images."""
 
     images: int
     taken: Mapping[int, Cells]  # number of looks -> images in which each cell is among these

@@ -93,7 +93,7 @@ class _CurveReader:
             )
 
     def _find_places(self, inner: tuple[int, ...]) -> list[int]:
-        """Where the budgets of one curve are; without a look at the second level there is none inside it."""
+        """Find the budgets of one curve; without a look at the second level there is none inside it."""
         return [index for index, result in enumerate(self.results) if result.budget[1:] == inner]
 
     def _read_accuracies(self, index: int) -> tuple[float | None, float | None, Interval | None, Interval | None]:

@@ -8,8 +8,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tnet_core import ImageSource, Trace, compare
-from viz.common.images import encode_webp, read_preview
-from viz.common.payload import PictureInfo, build_grid_payload, build_weights_payload, encode_floats, format_json
+from viz.common.payload import (
+    PictureInfo,
+    build_grid_payload,
+    build_weights_payload,
+    encode_floats,
+    encode_webp,
+    format_json,
+    read_preview,
+)
 from viz.common.text import compute_lift_bounds, list_class_names, list_look_names
 
 _MAX_SIDE = 1000  # pixels of a picture's longer side, as shown in half of the page

@@ -122,7 +122,7 @@ def _farm(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def _tractor(canvas: Canvas, x: float, y: float) -> None:
-    """At the end of the strip it has just turned over."""
+    """Draw it at the end of the strip it has just turned over."""
     canvas.box(x - 118, y - 10, 118, 22, (118, 98, 70))
     for furrow in range(5):
         canvas.line([(x - 118, y - 7 + furrow * 4.2), (x - 8, y - 7 + furrow * 4.2)], (88, 72, 52), 1.4)

@@ -13,10 +13,9 @@ import numpy as np
 
 from tnet_core import ImageSource
 from tnet_core.checkpoints import CheckpointCard
-from viz.common.images import encode_webp, read_preview
-from viz.examples import EXAMPLES
+from viz.common.payload import encode_webp, read_preview
+from viz.examples import DRAWINGS, EXAMPLES_FOLDER, ListedPicture, list_pictures_of_kind
 from viz.examples import draw_picture as drawn
-from viz.examples.picture_list import EXAMPLES_FOLDER, ListedPicture, list_pictures_of_kind
 
 _THUMBNAIL_SIDE = 240
 # First word found wins; a checkpoint that says nothing takes any photograph.
@@ -41,7 +40,7 @@ class ExamplePicture:
 
 def list_drawings() -> tuple[ExamplePicture, ...]:
     """List the pictures drawn by this project, for a model that knows nothing."""
-    return tuple(ExamplePicture(example.title, index) for index, example in enumerate(EXAMPLES))
+    return tuple(ExamplePicture(example.title, index) for index, example in enumerate(DRAWINGS))
 
 
 def list_pictures(kind: str, folder: Path = EXAMPLES_FOLDER) -> tuple[ExamplePicture, ...]:

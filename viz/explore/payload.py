@@ -1,32 +1,40 @@
-"""What the tab is sent: a whole traversal, or the weights of looks chosen by hand."""
+"""What the tab is sent: a whole traversal with its origin, or the weights of looks chosen by hand."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from tnet_core import ImageSource, Location, Trace
+from tnet_core import ImageSource, Location, Trace, __version__
 from tnet_core.checkpoints import CheckpointCard
+from tnet_core.checkpoints.card import describe
+from tnet_core.checkpoints.files import TENSOR_FILE
 from tnet_core.cost import unit_costs
 from tnet_core.sampling.boxes import pixel_box
-from viz.common.images import encode_webp, read_preview
+from tnet_core.trace.json import VERSION
 from viz.common.payload import (
     LookSet,
     PictureInfo,
     build_grid_payload,
     build_weights_payload,
     encode_floats,
+    encode_webp,
     format_json,
     list_distinct_budgets,
+    read_preview,
 )
 from viz.common.text import compute_lift_bounds, list_class_names, list_look_names
-from viz.explore.evidence import build_evidence
+from viz.explore.checkpoint import format_licence
 from viz.explore.sampling import build_sampling_payload
 
 _MAX_SIDE = 1400  # pixels of the picture's longer side, as shown
 _CROP_QUALITY = 80
+_PACKAGES = ("torch", "timm", "numpy", "gradio")
 
 
 def build_scene_payload(
@@ -140,3 +148,49 @@ def list_look_sets(trace: Trace) -> list[LookSet]:
 def list_steps(looks: Sequence[int]) -> list[LookSet]:
     """List the sets that are met when looks are taken in this order."""
     return [tuple(looks[:k]) for k in range(len(looks) + 1)]
+
+
+def build_evidence(trace: Trace, about: CheckpointCard) -> dict[str, Any]:
+    """Return which weights and which picture, and with what it was computed.
+
+    The sha256 of a large picture may be missing: it is taken when a file with it is asked for.
+    """
+    weights = about.files.get(TENSOR_FILE)
+    return {
+        "title": about.title,
+        "source": trace.source,
+        "origin": about.origin,
+        "model": describe(trace.config),
+        "sha256": None if weights is None else weights.sha256,
+        "licence": format_licence(about),
+        "image": {"sha256": trace.image.known_sha256, "hashed": trace.image.hashed},
+        "sampling": _describe_sampling(trace),
+        "versions": _format_versions(),
+        "weights": _format_weights_option(trace, about),
+    }
+
+
+def _describe_sampling(trace: Trace) -> str:
+    """Return the mode, and what it means where it is not that of training."""
+    if trace.sampling == trace.config.sampling == "official":
+        return trace.sampling
+    frame = "the picture's own pixels" if trace.sampling == "native" else "the network's own frame"
+    own = "" if trace.sampling == trace.config.sampling else f"; trained and measured with {trace.config.sampling}"
+    deeper = (
+        f"; {trace.levels} levels, trained with {trace.config.levels}" if trace.levels != trace.config.levels else ""
+    )
+    return f"{trace.sampling}: looks cut from {frame}{own}{deeper}"
+
+
+def _format_weights_option(trace: Trace, about: CheckpointCard) -> str:
+    """Return what the command that replays a trace must be told, where the trace itself does not name its weights."""
+    if about.verified or about.commit:
+        return ""
+    never_loaded = not about.provenance and about.source == "untrained"
+    return f"--preset {trace.config.name}" if never_loaded and trace.config.name else "--checkpoint FOLDER"
+
+
+@cache
+def _format_versions() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return f"TNet Explorer {__version__}, Python {platform.python_version()}, {packages}; trace format {VERSION}"

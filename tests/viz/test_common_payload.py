@@ -11,7 +11,7 @@ from PIL import Image
 
 import tnet_core as tn
 from tests.support.models import picture
-from viz.common.images import encode_lossless_webp, read_preview
+from viz.common.payload import encode_lossless_webp, read_preview
 
 
 @pytest.mark.parametrize(
