@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,53 @@ ROOT = Path(__file__).parents[1]
 
 # package -> what it must not know
 FORBIDDEN = {
-    "tnet_core": {"viz", "training", "benchmarks", "app", "gradio", "plotly"},
-    "viz": {"training", "benchmarks", "app", "gradio", "torch", "timm"},
-    "training": {"viz", "app", "gradio"},
-    "benchmarks": {"viz", "app", "gradio"},
+    "tnet_core": {"viz", "pages", "training", "benchmarks", "tools", "app", "gradio", "plotly"},
+    "viz": {"pages", "training", "benchmarks", "tools", "app", "gradio", "torch", "timm"},
+    "training": {"viz", "pages", "benchmarks", "tools", "app", "gradio"},
+    "pages": {"benchmarks", "tools", "app", "timm"},
+    "benchmarks": {"viz", "pages", "app", "gradio"},
 }
+PACKAGES = ("tnet_core", "viz", "training", "pages")
+TABS = ("explore", "compare", "audit", "what_if", "accuracy", "your_data")
+# The modules of the paper know nothing of how they are driven, where pixels come from or what becomes of the result.
+MODELING_MAY_IMPORT = ("tnet_core.errors", "tnet_core.budget", "tnet_core.sampling", "tnet_core.modeling")
+
+
+def python_files(folder: str) -> list[Path]:
+    found = sorted((ROOT / folder).rglob("*.py"))
+    assert found, f"there is no Python file in {folder}"
+    return found
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def run_time_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield every import, those inside functions included, but not what is imported for type checkers alone."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def imported_modules(tree: ast.Module, modules: Collection[str]) -> set[str]:
+    """Return those of `modules` that a file imports while it runs."""
+    found: set[str] = set()
+    for node in run_time_imports(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in names}
+    return found & set(modules)
 
 
 def imports(path: Path) -> set[str]:
+    """Return every module a file names in an import, for whatever purpose."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -30,42 +70,110 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+def import_graph(package: str) -> dict[str, set[str]]:
+    """Return which module of a package imports which others of it."""
+    files = {module_name(path): path for path in python_files(package)}
+    return {name: imported_modules(ast.parse(path.read_text()), files) - {name} for name, path in files.items()}
+
+
+def find_cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return the nodes of one cycle, the first of them again at the end; an empty list where there is none."""
+    done: set[str] = set()
+
+    def visit(node: str, above: list[str]) -> list[str]:
+        if node in above:
+            return [*above[above.index(node) :], node]
+        if node in done:
+            return []
+        for target in sorted(graph.get(node, ())):
+            if cycle := visit(target, [*above, node]):
+                return cycle
+        done.add(node)
+        return []
+
+    return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
+
+
+def folder_of(module: str, package: str) -> str:
+    """Return the folder below the package that a module belongs to; a file of the package's own is its own folder."""
+    return module.removeprefix(f"{package}.").partition(".")[0]
+
+
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_packages_import_only_what_lies_to_their_left(package: str) -> None:
-    files = list((ROOT / package).rglob("*.py"))
-    assert files
-    for path in files:
+    for path in python_files(package):
         roots = {name.partition(".")[0] for name in imports(path)}
         assert not roots & FORBIDDEN[package], path
 
 
-def test_there_are_no_import_cycles_inside_the_core() -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_there_is_no_cycle_between_folders(package: str) -> None:
     graph: dict[str, set[str]] = {}
-    for path in (ROOT / "tnet_core").rglob("*.py"):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        tree = ast.parse(path.read_text())
-        graph[name] = {
+    for module, targets in import_graph(package).items():
+        if module in (package, f"{package}.__main__"):
+            continue  # the package's own face gathers what lies in its folders
+        folder = folder_of(module, package)
+        graph.setdefault(folder, set()).update(
+            folder_of(target, package)
+            for target in targets
+            if target != package and folder_of(target, package) != folder
+        )
+    assert not find_cycle(graph)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_there_is_no_cycle_between_files(package: str) -> None:
+    graph = {
+        module_name(path): {
             node.module
-            for node in tree.body  # imports inside functions and type checks are no cycles at run time
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tnet_core.")
+            for node in ast.parse(path.read_text()).body  # an import inside a function is no cycle when files are read
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{package}.")
         }
-    done: set[str] = set()
+        - {module_name(path)}  # a package's own files, imported by its __init__
+        for path in python_files(package)
+    }
+    assert not find_cycle(graph)
 
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        assert name not in above, " -> ".join((*above, name))
-        if name not in done:
-            for target in graph.get(name, ()):
-                visit(target, (*above, name))
-            done.add(name)
 
-    for name in graph:
-        visit(name, ())
+def test_a_cycle_is_found_and_a_type_is_no_import() -> None:
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert find_cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    tree = ast.parse("if TYPE_CHECKING:\n    from p.a import A\ndef f():\n    from p import b\n    import p.c")
+    assert imported_modules(tree, {"p", "p.a", "p.b", "p.c"}) == {"p.b", "p.c"}
+
+
+def test_the_paper_s_modules_know_only_their_arithmetic() -> None:
+    for path in python_files("tnet_core/modeling"):
+        core = imported_modules(ast.parse(path.read_text()), import_graph("tnet_core"))
+        assert all(name.startswith(MODELING_MAY_IMPORT) for name in core), path
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_has_one_name_and_only_its_tab_file_knows_gradio(tab: str) -> None:
+    folder = ROOT / "pages" / tab
+    assert {"tab.py", "service.py"} <= {path.name for path in folder.glob("*.py")}
+    assert (ROOT / "viz" / tab).is_dir()
+    users = {path.name for path in folder.rglob("*.py") if any(n.partition(".")[0] == "gradio" for n in imports(path))}
+    assert users == {"tab.py"}
+
+
+def test_tabs_do_not_import_each_other() -> None:
+    for tab in set(TABS) - {"explore"}:
+        for path in python_files(f"pages/{tab}"):
+            others = tuple(f"pages.{other}" for other in TABS if other not in (tab, "explore"))
+            assert not [name for name in imports(path) if name.startswith(others)], path
+
+
+def test_pages_use_of_training_only_what_measures_and_reads_data() -> None:
+    for path in python_files("pages"):
+        used = {name for name in imports(path) if name.partition(".")[0] == "training"}
+        assert all(name.startswith(("training.evaluation", "training.data")) for name in used), path
 
 
 def test_files_stay_readable_in_one_sitting() -> None:
     long = {
         str(path.relative_to(ROOT)): count
-        for folder in ("tnet_core", "viz", "training", "tools", "benchmarks")
+        for folder in ("tnet_core", "viz", "training", "pages", "tools", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
         if (count := len(path.read_text().splitlines())) > 350
     }

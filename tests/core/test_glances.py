@@ -15,7 +15,7 @@ from tests.core.test_optimised import lived
 from tnet_core.inference import traversal as traversals
 from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.modeling import tnet
-from tnet_core.sampling.reducing import reduced
+from tnet_core.modeling.tnet import reduced
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
+from training.adapt.agreement import WholeImage, measure_agreement
 from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
-from training.agreement import WholeImage, measure_agreement
 from training.data.sample import ImageDataset
 from training.evaluation.evaluate import evaluate
 from training.evaluation.output import ProgressBar, find_source_commit, write_evaluation

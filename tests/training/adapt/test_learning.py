@@ -13,8 +13,8 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY, picture
 from training.adapt.adapt import learn
+from training.adapt.agreement import measure_likelihoods, score_images
 from training.adapt.pretrained import AdaptOptions, Objective
-from training.agreement import measure_likelihoods, score_images
 from training.engine.warm_start import set_even_weights
 from training.evaluation.features import classify_subsets, project_features
 from training.evaluation.plan import Options
