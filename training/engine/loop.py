@@ -142,7 +142,7 @@ class Engine:
                 continue
             self.step += 1
             values, stop = self._current.finish(stop=self.stopping.is_due())
-            self._follow(values["baseline"])
+            self._update_followers(values["baseline"])
             averages.add(values)
             self._refuse_nonsense(values["loss"])
             if self.step % _LOG_EVERY == 0 or self.step == self.steps:
@@ -163,7 +163,7 @@ class Engine:
                 self._save()
         return True
 
-    def _follow(self, baseline: float) -> None:
+    def _update_followers(self, baseline: float) -> None:
         """Bring what follows a step up to date: the reward baseline and the average of the weights."""
         if hasattr(self.model, "reward_baseline") and math.isfinite(baseline):
             self.model.reward_baseline.fill_(baseline)

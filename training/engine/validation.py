@@ -64,7 +64,7 @@ def measure_curve(
         raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
     with evaluation_mode(plain), share_indices(indices, accelerator) as mine:
 
-        def counted() -> np.ndarray:
+        def count_hits() -> np.ndarray:
             total = torch.zeros((len(budgets), 2), dtype=torch.int64, device=plain.device)
             for batch in load_batches(dataset, mine, official, batch_size, workers):
                 assert isinstance(batch.images, Tensor)
@@ -76,7 +76,7 @@ def measure_curve(
                 total += find_hits(logits, batch.labels.to(plain.device)).sum(0)
             return total.cpu().numpy()
 
-        right = np.sum(gather_results(counted, accelerator), axis=0)
+        right = np.sum(gather_results(count_hits, accelerator), axis=0)
     count = len(indices)
     found = zip(budgets, right.tolist(), strict=True)
     return {b: Accuracy(first / count, five / count, count) for b, (first, five) in found}

@@ -112,7 +112,7 @@ def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dic
             entry |= _report_value(key, getattr(mean, key), getattr(sample, key), options)
         first: dict[str, Any] = {"images": table.moved}
         for key in _SHARES:
-            first |= _report_value(key, mean.share(key), sample.share(key), options)
+            first |= _report_value(key, mean.compute_share(key), sample.compute_share(key), options)
         transforms[name] = (
             entry | {"first_look": first} | _report_value("top1_thumbnail", mean.right, sample.right, options)
         )
@@ -145,14 +145,14 @@ class _Means:
 
     def __init__(self, means: np.ndarray) -> None:
         self._means = means
-        self.content, self.position = (self._over(column, 2) for column in (0, 1))
+        self.content, self.position = (self._divide(column, 2) for column in (0, 1))
         self.score = score(self.content, self.position)
-        self.right = self._over(7, 8)
+        self.right = self._divide(7, 8)
 
-    def share(self, name: str) -> np.ndarray:
-        return self._over(3 + list(_SHARES).index(name), 6)
+    def compute_share(self, name: str) -> np.ndarray:
+        return self._divide(3 + list(_SHARES).index(name), 6)
 
-    def _over(self, column: int, images: int) -> np.ndarray:
+    def _divide(self, column: int, images: int) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self._means[:, images] > 0, self._means[:, column] / self._means[:, images], np.nan)
 

@@ -98,13 +98,13 @@ def find_typical_images(results: Results) -> dict[str, Any]:
     scores = (centred @ mean) / np.where(length > 0, length, 1.0)
     order = np.argsort(-scores, kind="stable")
 
-    def listed(chosen: np.ndarray) -> list[dict[str, Any]]:
+    def describe_images(chosen: np.ndarray) -> list[dict[str, Any]]:
         return [{"name": str(results["name"][i]), "score": _round(scores[i], 4)} for i in chosen]
 
     return {
         "about": "Correlation of an image's location probabilities with the mean of all images.",
-        "most": listed(order[:_MAX_TYPICAL]),
-        "least": listed(order[::-1][:_MAX_TYPICAL]),
+        "most": describe_images(order[:_MAX_TYPICAL]),
+        "least": describe_images(order[::-1][:_MAX_TYPICAL]),
     }
 
 

@@ -124,7 +124,7 @@ class Measurer:
 
     def _measure_stopping(self, looks: Looks, ranks: Tensor, batch: Batch) -> Results:
         budget = choose_stopping_budget(self.plan)
-        order = looks.tree.order(ranks, budget)  # (B, N - 1)
+        order = looks.tree.compute_order(ranks, budget)  # (B, N - 1)
         count = int((order < looks.tree.nodes).sum(1)[0])
         steps = torch.arange(count + 1, device=order.device).view(1, -1, 1)
         masks = torch.cat([torch.ones_like(steps.expand(len(order), -1, 1)) > 0, order.unsqueeze(1) < steps], dim=2)

@@ -145,27 +145,27 @@ class Tree:
         batch, count = ranks.shape[0], len(budgets)
         limits = torch.tensor(budgets, dtype=ranks.dtype, device=ranks.device)  # (S, levels below the first)
         levels = [torch.ones((batch, count, 1), dtype=torch.bool, device=ranks.device)]
-        for depth, (width, level) in enumerate(zip(self.widths, self._levels(ranks), strict=True)):
+        for depth, (width, level) in enumerate(zip(self.widths, self._split_levels(ranks), strict=True)):
             above = levels[-1].unsqueeze(3)  # (B, S, parents, 1): a look needs its parent
             taken = level.view(batch, 1, above.shape[2], width) < limits[:, depth].view(1, count, 1, 1)
             levels.append((above & taken).flatten(2))
         return torch.cat(levels, dim=2)
 
-    def _levels(self, values: Tensor) -> tuple[Tensor, ...]:
+    def _split_levels(self, values: Tensor) -> tuple[Tensor, ...]:
         """Return one tensor per level below the first, of values (B, N - 1)."""
         return tuple(values.split(self.counts, dim=1)) if self.widths else ()
 
-    def order(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
+    def compute_order(self, ranks: Tensor, budget: tuple[int, ...]) -> Tensor:
         """Return when each look is taken in a traversal with this budget: (B, N - 1) -> (B, N - 1) from 0.
 
         The order of `tnet_core.inference.traversal`: level by level, parents in their own order. Looks that
         the budget leaves out come last of all (at N).
         """
         batch = ranks.shape[0]
-        taken = self._levels(self.make_masks(ranks, [budget])[:, 0, 1:])
+        taken = self._split_levels(self.make_masks(ranks, [budget])[:, 0, 1:])
         above = ranks.new_zeros((batch, 1))  # order of the parents within their level
         levels, before = [ranks[:, :0]], 0
-        for width, limit, level, kept in zip(self.widths, budget, self._levels(ranks), taken, strict=True):
+        for width, limit, level, kept in zip(self.widths, budget, self._split_levels(ranks), taken, strict=True):
             within = (above.unsqueeze(2) * limit + level.view(batch, above.shape[1], width)).flatten(1)
             levels.append((within + before).masked_fill(~kept, self.nodes))
             before += Tree(budget[: len(levels) - 1]).counts[-1]

@@ -55,17 +55,17 @@ class Accuracies:
         self._means = table.mean(0, dtype=np.float64)
         self._resampled = resample_means(table, options.resamples, options.seed)
 
-    def _at(self, kind: str, name: str) -> slice:
+    def _find_columns(self, kind: str, name: str) -> slice:
         place = self.names.index(name) + (len(self.names) if kind == "top5" else 0)
         return slice(place * self._budgets, (place + 1) * self._budgets)
 
     def value(self, kind: str, name: str) -> np.ndarray:
         """Return the mean at each budget: (S,)."""
-        return self._means[self._at(kind, name)]
+        return self._means[self._find_columns(kind, name)]
 
     def samples(self, kind: str, name: str) -> np.ndarray:
         """Return the resampled means at each budget: (resamples, S)."""
-        return self._resampled[:, self._at(kind, name)]
+        return self._resampled[:, self._find_columns(kind, name)]
 
     def interval(self, kind: str, name: str) -> np.ndarray:
         """Return the interval at each budget: (S, 2)."""

@@ -108,7 +108,7 @@ def make_bank(
         for images, labels in batches:
             store.append(_look_everywhere(fast, images.to(model.device)) | {"labels": labels.numpy()})
             bar.update(len(labels))
-    bank = FeatureBank(store.arrays())
+    bank = FeatureBank(store.open_arrays())
     if folder is not None:  # last: a bank without a manifest is not finished
         text = json.dumps(made_from, indent=1)
         write_atomically(folder / MANIFEST_FILE, lambda path: path.write_text(text, encoding="utf-8"))
@@ -192,7 +192,7 @@ class _Store:
         except OSError as error:
             raise TNetError(f"Cannot write the feature bank in '{folder}': {reason(error)}.") from None
 
-    def arrays(self) -> Mapping[str, np.ndarray]:
+    def open_arrays(self) -> Mapping[str, np.ndarray]:
         if self._filled != self._count:
             raise TNetError(f"A feature bank of {self._count} images was announced, but {self._filled} came.")
         return self._arrays if self._folder is None else _map_arrays(self._folder)

@@ -43,13 +43,13 @@ class Details:
     def from_card(cls, card: CheckpointCard, title: str, **given: str | None) -> Details:
         """Take each detail from the options, else from the checkpoint's provenance."""
 
-        def chosen(key: str) -> str:
+        def choose(key: str) -> str:
             value = given.get(key) or told(card, key)
             return "" if value == UNKNOWN else value
 
-        dataset = chosen("dataset") or (card.evaluation.dataset if card.evaluation else "")
+        dataset = choose("dataset") or (card.evaluation.dataset if card.evaluation else "")
         names = ("licence", "data_licence", "base_model", "citation")
-        return cls(title=title, dataset=dataset, **{name: chosen(name) for name in names})
+        return cls(title=title, dataset=dataset, **{name: choose(name) for name in names})
 
 
 def make_model_card(card: CheckpointCard, details: Details, repo: str | None, notes: str = "") -> str:

@@ -219,7 +219,7 @@ def test_the_order_of_looks_is_that_of_a_traversal() -> None:
     model, data, budget = varied(THREE), Canvases(3), (3, 2)
     with torch.inference_mode():
         looks = look_at(model, batch_of(data, THREE), Tree((9, 9)))
-        order = looks.tree.order(looks.rank(rank_as_learned), budget).numpy()
+        order = looks.tree.compute_order(looks.rank(rank_as_learned), budget).numpy()
     for index in range(3):
         trace = tn.traverse(model, data[index].image, budget)
         nodes = [
