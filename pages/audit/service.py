@@ -90,10 +90,10 @@ class Auditor:
         looks = select_looks(session.trace)
         if len(looks) < MIN_LOOKS:
             raise tn.TNetError(f"A report needs at least {MIN_LOOKS} looks, and this picture has {len(looks)}.")
-        source, plate = self._explorer.load_picture(session.spec, session.where)
+        source, info = self._explorer.load_picture(session.spec, session.where)
         about = self._explorer.read_card(session.spec)
         picture = encode_webp(read_preview(source, _PREVIEW), quality=80)
-        return OpenReport(session, ReportSubject(plate.title, about.title or about.source, picture, plate.label), looks)
+        return OpenReport(session, ReportSubject(info.title, about.title or about.source, picture, info.label), looks)
 
     def render_report(self, about: OpenReport, cls: Any, looks: Any, on_step: OnStep | None = None) -> str:
         """Render a report about the first looks and a class; both as a browser sends them."""

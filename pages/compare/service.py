@@ -37,8 +37,8 @@ class OpenPicture:
     """A picture, opened, and what is known about it."""
 
     source: tn.ImageSource
-    plate: PictureInfo
-    spec: str  # checkpoint whose classes the plate's label means
+    info: PictureInfo
+    spec: str  # checkpoint whose classes the picture's label means
 
 
 class Comparer:
@@ -52,12 +52,12 @@ class Comparer:
     def build_offer(self, session: Session | None, brought: str | None) -> str:
         """Return what can be compared with the picture that is open in Explore."""
         session = require_session(session)
-        _, plate = self.explorer.load_picture(session.spec, session.where)
+        _, info = self.explorer.load_picture(session.spec, session.where)
         choices = self.explorer.models.choices
         return build_offer_payload(
             scene=session.scene,
             checkpoint=session.spec,
-            title=plate.title,
+            title=info.title,
             levels=session.trace.config.levels,  # looks here are always those of training's own levels
             checkpoints=[(choice.spec, choice.title) for choice in choices],
             other=find_most_alike(session.spec, [choice.spec for choice in choices]),
@@ -107,7 +107,7 @@ class Comparer:
             where = whole(wanted, "The number of an example", 0)
         view = self._open(session, where)
         trace = self._trace_learned(session, session.spec, view, tell)
-        return self._build_column(view.plate.title, trace, view, session.spec)
+        return self._build_column(view.info.title, trace, view, session.spec)
 
     def _build_policy_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         view = self._open(session, session.where)
@@ -151,7 +151,7 @@ class Comparer:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        tell(f"Looking at {view.plate.title} with {self.explorer.models.find_choice(spec).title}")
+        tell(f"Looking at {view.info.title} with {self.explorer.models.find_choice(spec).title}")
         trace = replace(self.explorer.traverse(spec, view.source, policy=policy), seen=None)
         with self._lock:
             self._known[key] = trace
@@ -162,23 +162,23 @@ class Comparer:
     # Pictures and names --------------------------------------------------------------------------
 
     def _open(self, session: Session, where: Where) -> OpenPicture:
-        source, plate = self.explorer.load_picture(session.spec, where)
-        return OpenPicture(source, plate, session.spec)
+        source, info = self.explorer.load_picture(session.spec, where)
+        return OpenPicture(source, info, session.spec)
 
     def _build_column(self, title: str, trace: tn.Trace, view: OpenPicture, spec: str) -> Column:
         """Build a side. The label is a class of Explore's checkpoint; another one may know it by another number."""
         if not trace.distributions:
             model = self.explorer.models.find_choice(spec).title
             raise tn.TNetError(f"{model} takes no looks: there is nothing to compare.")
-        plate = view.plate
-        if plate.label is not None and spec != view.spec:
-            name = self.explorer.read_card(view.spec).class_names[plate.label]
-            plate = replace(plate, label=find_class(trace.class_names, name))
-        return Column(title, trace, view.source, plate)
+        info = view.info
+        if info.label is not None and spec != view.spec:
+            name = self.explorer.read_card(view.spec).class_names[info.label]
+            info = replace(info, label=find_class(trace.class_names, name))
+        return Column(title, trace, view.source, info)
 
     def _describe_common(self, session: Session, mode: str, a: Column) -> str:
         """Describe what both sides have in common."""
-        title, picture = self.explorer.models.find_choice(session.spec).title, a.plate.title
+        title, picture = self.explorer.models.find_choice(session.spec).title, a.info.title
         told = {
             "policies": f"Both sides: {title}, looking at {picture}.",
             "checkpoints": f"Both sides: {picture}, looked at as each network chooses.",

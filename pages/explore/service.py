@@ -190,7 +190,7 @@ class Explorer:
 
     def _build_scene(self, session: Session, plan: Looks = (), tell: Tell | None = None) -> Scene:
         """Traverse the picture of a session; return the session with its trace, and what the stage is sent."""
-        source, plate = self.load_picture(session.spec, session.where)
+        source, info = self.load_picture(session.spec, session.where)
         many = source.width * source.height > LARGE_PIXELS
         if tell is not None and many:
             tell(f"Reading {source.width} × {source.height} pixels")
@@ -198,7 +198,7 @@ class Explorer:
         scene = next(self._scenes)
         about = self.read_card(session.spec)
         sent = build_scene_payload(
-            trace, source, plate, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL
+            trace, source, info, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL
         )
         if many:
             release_freed_memory()

@@ -100,7 +100,7 @@ class Experimenter:
         pixels = self._read_pixels(session)
         height, width = pixels.shape[:2]
         about = self._explorer.read_card(session.spec)
-        _, plate = self._explorer.load_picture(session.spec, session.where)
+        _, info = self._explorer.load_picture(session.spec, session.where)
         name, known, how = _describe(change, original)
         if change.kind == "paste":
             boxes = original.trace.cell_boxes()
@@ -114,12 +114,12 @@ class Experimenter:
             on_step("Looking at the changed picture")
         same = not how["has_changed"]
         return Experiment(
-            title=plate.title,
+            title=info.title,
             change=name,
             before=original.trace,
             after=original.trace if same else self._traverse(session.spec, changed),
             pictures=(_encode(pixels), _encode(changed)),
-            label=plate.label,
+            label=info.label,
             evaluated_on="" if about.evaluation is None else about.evaluation.where,
             measured=read_measured_scores(about, known),
             sampling_note=explain_other_sampling(session.trace),

@@ -162,8 +162,8 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     session, _ = explorer.open_picture(explorer.landing, 0)
     trace = session.trace
     assert_report(page, trace.only(range(8)), trace.only(range(8)).prediction)
-    _, plate = explorer.load_picture(session.spec, 0)
-    expect(page.locator(".audit-subject")).to_contain_text(plate.title)
+    _, info = explorer.load_picture(session.spec, 0)
+    expect(page.locator(".audit-subject")).to_contain_text(info.title)
     other = int(np.argsort(-trace.logits())[3])
     page.click("#audit-class input")
     page.keyboard.press("Control+A")

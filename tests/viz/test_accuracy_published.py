@@ -67,11 +67,11 @@ def test_every_model_of_the_comparison_is_there() -> None:
 
 
 def test_published_curves_have_no_interval_and_say_what_they_are() -> None:
-    def stated(curve: Curve) -> bool:
+    def is_stated(curve: Curve) -> bool:
         return any(point.top1_interval or point.top5_interval for point in curve.points)
 
     for curve in CURVES.values():
-        assert curve.kind == "published" and not stated(curve) and not curve.agreement and curve.confidence is None
+        assert curve.kind == "published" and not is_stated(curve) and not curve.agreement and curve.confidence is None
 
 
 def test_only_classifiers_without_looks_are_plain() -> None:

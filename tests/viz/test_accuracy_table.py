@@ -130,14 +130,14 @@ def test_names_are_escaped(hostile: Selection) -> None:
     assert "&lt;script&gt;" in table(hostile)
 
 
-def parsed(shown: Selection) -> list[dict[str, str]]:
+def parse_csv(shown: Selection) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(format_csv(shown))))
 
 
 @pytest.mark.parametrize("data", [data.key for data in CATALOGUE.data_sets])
 def test_the_csv_has_every_point_of_every_selected_curve_at_full_precision(data: str) -> None:
     shown = every(data)
-    lines = iter(parsed(shown))
+    lines = iter(parse_csv(shown))
     for curve in shown.curves:
         for point in curve.points:
             line = next(lines)
@@ -178,4 +178,4 @@ def test_the_link_holds_the_file(hostile: Selection) -> None:
 
 
 def test_a_spreadsheet_does_not_take_a_name_for_a_formula(hostile: Selection) -> None:
-    assert {line["curve"][0] for line in parsed(hostile)} == {"'"}
+    assert {line["curve"][0] for line in parse_csv(hostile)} == {"'"}

@@ -24,7 +24,7 @@ GPU = "Quadro RTX 8000, batches of 64"
 CPU = "AMD EPYC, 1 thread"
 
 
-def timed(machine: Any, name: str = "ImageNet") -> dict[str, Any]:
+def time_evaluation(machine: Any, name: str = "ImageNet") -> dict[str, Any]:
     content: dict[str, Any] = copy.deepcopy(EVALUATION)
     content["dataset"]["name"] = name
     for row in content["budgets"]:
@@ -39,7 +39,7 @@ def machine_of(folder: Path, content: dict[str, Any]) -> set[str]:
 @pytest.fixture
 def both(tmp_path: Path) -> Selection:
     """A checkpoint that was timed here on the data set of which the paper prints times."""
-    content = timed({"processor": "AMD EPYC", "device": "cpu", "threads": 1})
+    content = time_evaluation({"processor": "AMD EPYC", "device": "cpu", "threads": 1})
     catalogue = Catalogue([card(tmp_path, content, source="mine", title="Mine")])
     ids = [curve.id for curve in catalogue.get("imagenet").curves]
     return select(catalogue, "imagenet", "time", "top1", ids, [], ids, 3)
@@ -58,11 +58,11 @@ def both(tmp_path: Path) -> Selection:
     ],
 )
 def test_an_evaluation_names_the_machine_of_its_times(tmp_path: Path, machine: Any, told: str) -> None:
-    assert machine_of(tmp_path, timed(machine)) == {told}
+    assert machine_of(tmp_path, time_evaluation(machine)) == {told}
 
 
 def test_an_evaluation_without_times_has_no_machine(tmp_path: Path) -> None:
-    content = timed({"processor": "AMD EPYC", "device": "cpu", "threads": 1})
+    content = time_evaluation({"processor": "AMD EPYC", "device": "cpu", "threads": 1})
     for row in content["budgets"]:
         del row["ms_per_image"]
     assert machine_of(tmp_path, content) == {""}

@@ -26,7 +26,7 @@ CARDS = {about.source: about for about in bundled()}
 NASTY = "<img src=x onerror=alert(1)> \"'& ${1+1} {{x}}"
 
 
-def sent(shown: str) -> dict[str, Any]:
+def read_payload(shown: str) -> dict[str, Any]:
     """What the browser draws the maps from."""
     found = re.search(r'data-map="([^"]*)"', shown)
     assert found is not None
@@ -35,7 +35,7 @@ def sent(shown: str) -> dict[str, Any]:
 
 def test_the_browser_is_sent_every_count_of_the_file() -> None:
     raw = content("tnet-lite0-cub")["heat_map"]
-    told = sent(render_audit(read_audit(CARDS["tnet-lite0-cub"])))
+    told = read_payload(render_audit(read_audit(CARDS["tnet-lite0-cub"])))
     assert [told["all"]["taken"][str(k)] for k in range(1, 11)] == raw["taken"]
     assert told["all"]["images"] == 597 and told["start"] == 2
     assert [entry["taken"]["1"] for entry in told["classes"].values()] == [e["taken_1"] for e in raw["per_class"]]
@@ -97,7 +97,7 @@ def test_names_of_classes_and_images_are_text(tmp_path: Path) -> None:
     shown = render_audit(read_audit(card(tmp_path, raw, title=NASTY)))
     assert "<img src=x" not in shown
     assert shown.count(html.escape(NASTY)) == 3  # title, data set, image
-    assert any(name.startswith("<img src=x onerror=alert(1)>") for name in sent(shown)["classes"])
+    assert any(name.startswith("<img src=x onerror=alert(1)>") for name in read_payload(shown)["classes"])
 
 
 def test_a_row_per_class_with_everything_to_sort_by() -> None:

@@ -58,7 +58,7 @@ def _read_curve(selector: str) -> Curve:
 
 
 def _format_label(rest: str) -> str:
-    """'TNet, 448 px' for 'TNet:448'."""
+    """Return 'TNet, 448 px' for 'TNet:448'."""
     model, *further = rest.split(":")
     words = ["box given" if text == "boxes" else f"{text} px" for text in further]
     return ", ".join([model, *words])

@@ -50,7 +50,7 @@ def _render_shares_table(found: Faithfulness, trace: Trace) -> str:
 
 
 def _render_total_row(found: Faithfulness) -> str:
-    """The last row of the table: what the columns add up to, and what is not lost."""
+    """Render the last row of the table: what the columns add up to, and what is not lost."""
     total, gained = found.contributions.total, float(found.shapley.sum())
     return (
         f'<tr><th scope="row">together</th><td data-label="contribution" data-total="{total:.6f}"><div>'
@@ -73,7 +73,7 @@ def _render_shapley(share: float | None, reach: float) -> str:
 
 
 def _render_without(probability: float | None, logit: float | None, contrary: bool) -> str:
-    """A cell; marked where leaving the look out moves the class to the other side than its contribution says."""
+    """Render a cell, marked where leaving the look out moves the class to the other side than its contribution says."""
     if probability is None or logit is None:
         return '<td data-label="without it" class="audit-none">nothing would remain</td>'
     mark = "≠ " if contrary else ""
@@ -93,7 +93,7 @@ def _render_bar(value: float, reach: float) -> str:
 
 
 def _render_violations(found: Faithfulness, trace: Trace) -> str:
-    """One sentence on weights and contributions."""
+    """Render one sentence on weights and contributions."""
     count = len(found.violations)
     listed = ", ".join(
         f"{_format_subject(one.look, trace)} (weight {format_number(one.weight)}, {format_signed(one.contribution)})"
@@ -110,7 +110,7 @@ def _render_violations(found: Faithfulness, trace: Trace) -> str:
 
 
 def _render_disagreements(found: Faithfulness, trace: Trace) -> str:
-    """One sentence on contributions and effects."""
+    """Render one sentence on contributions and effects."""
     looks = found.disagreements
     rows = {look: at for at, look in enumerate(found.contributions.looks)}
     listed = "; ".join(_format_disagreement(found, trace, look, rows[look]) for look in looks)

@@ -141,7 +141,7 @@ class _CurveReader:
         )
 
     def _read_stopping(self, name: str, inner: tuple[int, ...]) -> list[CurvePoint]:
-        """Mean looks and mean cost for each threshold; measured at one budget, so it belongs to one curve."""
+        """Read mean looks and mean cost for each threshold; measured at one budget, so it belongs to one curve."""
         stopping = read_mapping(self.raw, "stopping")
         if tuple(read_list(stopping, "budget")[1:]) != inner:
             return []

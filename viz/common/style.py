@@ -24,7 +24,7 @@ FONT_SIZE = 13
 
 
 def build_layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4) -> dict[str, Any]:
-    """A still, transparent figure of a fixed height that takes the width it is given."""
+    """Build the layout of a still, transparent figure of a fixed height that takes the width it is given."""
     return {
         "template": "none",
         "height": height,
@@ -41,6 +41,6 @@ def build_layout(height: int, *, left: int, right: int, top: int = 4, bottom: in
 
 
 def build_axis(**changes: Any) -> dict[str, Any]:
-    """An axis without ticks, grid or zoom."""
+    """Build an axis without ticks, grid or zoom."""
     plain = {"fixedrange": True, "showgrid": False, "zeroline": False, "ticks": "", "showline": False}
     return plain | changes

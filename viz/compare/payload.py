@@ -29,7 +29,7 @@ class Column:
     title: str
     trace: Trace
     source: ImageSource
-    plate: PictureInfo
+    info: PictureInfo
 
 
 def build_offer_payload(**offered: Any) -> str:
@@ -79,15 +79,15 @@ def build_pair_payload(a: Column, b: Column, asked: int, mode: str, constant: st
 
 
 def _build_column(column: Column, picture: str) -> dict[str, Any]:
-    trace, source, plate = column.trace, column.source, column.plate
+    trace, source, info = column.trace, column.source, column.info
     called = zip(trace.locations, list_look_names(trace), strict=True)
     sets = {trace.select(budget=budget): None for budget in trace.budgets()}
     return {
         "title": column.title,
         "picture": picture,
-        "caption": plate.title,
-        "credit": plate.credit,
-        "label": plate.label,
+        "caption": info.title,
+        "credit": info.credit,
+        "label": info.label,
         "width": source.width,
         "height": source.height,
         "classes": list_class_names(trace),

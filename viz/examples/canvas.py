@@ -18,7 +18,7 @@ class Canvas:
 
     def __init__(self, width: int, height: int, top: Colour, bottom: Colour) -> None:
         self.width, self.height = width, height
-        self._image = Image.fromarray(vertical_gradient(width * _SCALE, height * _SCALE, top, bottom))
+        self._image = Image.fromarray(build_gradient(width * _SCALE, height * _SCALE, top, bottom))
         self._draw = ImageDraw.Draw(self._image)
 
     def polygon(self, points: Sequence[Point], fill: Colour) -> None:
@@ -42,7 +42,7 @@ class Canvas:
         self._draw.arc(around, start, end, fill=fill, width=max(1, round(width * _SCALE)))
 
     def glow(self, x: float, y: float, r: float, fill: Colour, strength: float) -> None:
-        """Light that fades with distance, added to what is there."""
+        """Draw light that fades with distance, added to what is there."""
         # Blurring is slow and light has no detail: the mask is made at an eighth of the size.
         small = (self._image.width // 8, self._image.height // 8)
         ratio = _SCALE / 8
@@ -56,27 +56,27 @@ class Canvas:
         self._draw = ImageDraw.Draw(self._image)
 
     def finish(self, grain: float = 2.0, seed: int = 0) -> np.ndarray:
-        """(height, width, 3) uint8, with a little grain against banding."""
+        """Return (height, width, 3) uint8, with a little grain against banding."""
         small = self._image.resize((self.width, self.height), Image.Resampling.BOX)
         noise = np.random.default_rng(seed).normal(0, grain, (self.height, self.width, 1))
         return (np.asarray(small) + noise).clip(0, 255).astype(np.uint8)
 
 
-def vertical_gradient(width: int, height: int, top: Colour, bottom: Colour) -> np.ndarray:
-    """(height, width, 3) uint8."""
+def build_gradient(width: int, height: int, top: Colour, bottom: Colour) -> np.ndarray:
+    """Return (height, width, 3) uint8, `top` fading into `bottom`."""
     share = np.linspace(0, 1, height)[:, None, None]
     column = np.asarray(top) * (1 - share) + np.asarray(bottom) * share
     return np.broadcast_to(column, (height, width, 3)).astype(np.uint8)
 
 
-def mix(a: Colour, b: Colour, share: float) -> Colour:
-    """`a` at 0, `b` at 1."""
+def mix_colours(a: Colour, b: Colour, share: float) -> Colour:
+    """Mix two colours: `a` at 0, `b` at 1."""
     red, green, blue = (round(p + (q - p) * share) for p, q in zip(a, b, strict=True))
     return red, green, blue
 
 
-def ridge(width: int, base: float, rise: float, rng: np.random.Generator, roughness: float = 0.55) -> list[Point]:
-    """A line of hills from left to right: sines of falling size and random phase."""
+def build_ridge(width: int, base: float, rise: float, rng: np.random.Generator, roughness: float = 0.55) -> list[Point]:
+    """Return a line of hills from left to right: sines of falling size and random phase."""
     x = np.arange(0, width + 8, 8, dtype=float)
     y = np.zeros_like(x)
     for octave in range(6):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viz.examples.canvas import Canvas, Colour, mix, ridge
+from viz.examples.canvas import Canvas, Colour, build_ridge, mix_colours
 
 _W, _H, _SEA = 1280, 960, 560
 _SKY: Colour = (47, 62, 104)
@@ -19,38 +19,42 @@ def draw() -> np.ndarray:
     canvas.glow(860, 520, 210, (255, 205, 140), 0.8)
     canvas.disc(860, 505, 46, (255, 236, 196))
     for depth, (base, rise) in enumerate([(505, 60), (530, 46), (552, 30)]):
-        colour = mix((170, 128, 132), (58, 58, 92), depth / 2)
-        canvas.polygon([(0, _H), *ridge(_W, base, rise, rng), (_W, _H)], colour)
-    _water(canvas, rng)
-    _village(canvas, rng)
-    _lighthouse(canvas)
+        colour = mix_colours((170, 128, 132), (58, 58, 92), depth / 2)
+        canvas.polygon([(0, _H), *build_ridge(_W, base, rise, rng), (_W, _H)], colour)
+    _draw_water(canvas, rng)
+    _draw_village(canvas, rng)
+    _draw_lighthouse(canvas)
     for x, y, size in [(470, 640, 1.0), (1010, 600, 0.55), (720, 590, 0.42), (1130, 690, 0.8)]:
-        _sailing_boat(canvas, x, y, size)
-    _pier(canvas)
-    _gulls(canvas, rng)
+        _draw_sailing_boat(canvas, x, y, size)
+    _draw_pier(canvas)
+    _draw_gulls(canvas, rng)
     return canvas.finish(seed=1)
 
 
-def _water(canvas: Canvas, rng: np.random.Generator) -> None:
+def _draw_water(canvas: Canvas, rng: np.random.Generator) -> None:
     for row in range(_SEA, _H, 2):
         share = (row - _SEA) / (_H - _SEA)
-        canvas.box(0, row, _W, 2, mix((214, 150, 122), (30, 40, 76), min(1.0, share * 1.5)))
+        canvas.box(0, row, _W, 2, mix_colours((214, 150, 122), (30, 40, 76), min(1.0, share * 1.5)))
     for _ in range(900):
         y = _SEA + (_H - _SEA) * rng.random() ** 1.6
         near = (y - _SEA) / (_H - _SEA)
         x, length = rng.uniform(0, _W), rng.uniform(6, 26) * (0.4 + 1.6 * near)
         sun = abs(x - 860) < 40 + 90 * near and rng.random() < 0.8
-        colour = mix((255, 222, 170), (226, 150, 112), near) if sun else mix((196, 142, 128), (52, 64, 108), near)
+        colour = (
+            mix_colours((255, 222, 170), (226, 150, 112), near)
+            if sun
+            else mix_colours((196, 142, 128), (52, 64, 108), near)
+        )
         canvas.line([(x, y), (x + length, y)], colour, 1 + 1.4 * near)
 
 
-def _village(canvas: Canvas, rng: np.random.Generator) -> None:
+def _draw_village(canvas: Canvas, rng: np.random.Generator) -> None:
     canvas.polygon([(0, 520), (150, 505), (330, 545), (420, 575), (420, 590), (0, 640)], (44, 42, 66))
     x = 6.0
     while x < 330:
         w, h = rng.uniform(22, 40), rng.uniform(26, 52)
         top = 560 - h + x * 0.08
-        canvas.box(x, top, w, h + 12, mix((84, 66, 84), (56, 52, 80), rng.random()))
+        canvas.box(x, top, w, h + 12, mix_colours((84, 66, 84), (56, 52, 80), rng.random()))
         canvas.polygon([(x - 3, top), (x + w / 2, top - rng.uniform(10, 18)), (x + w + 3, top)], (120, 62, 60))
         for column in np.arange(x + 5, x + w - 6, 9):
             for row in np.arange(top + 7, top + h - 6, 12):
@@ -62,7 +66,7 @@ def _village(canvas: Canvas, rng: np.random.Generator) -> None:
         canvas.disc(lamp, 570, 2.4, (255, 240, 200))
 
 
-def _lighthouse(canvas: Canvas) -> None:
+def _draw_lighthouse(canvas: Canvas) -> None:
     canvas.polygon([(1150, 575), (1205, 548), (1280, 556), (1280, 600), (1150, 590)], (38, 38, 60))
     for band in range(6):
         half, next_half = 15 - band * 1.1, 15 - (band + 1) * 1.1
@@ -76,7 +80,7 @@ def _lighthouse(canvas: Canvas) -> None:
     canvas.polygon([(1212, 402), (1222, 390), (1232, 402)], _NIGHT)
 
 
-def _sailing_boat(canvas: Canvas, x: float, y: float, size: float) -> None:
+def _draw_sailing_boat(canvas: Canvas, x: float, y: float, size: float) -> None:
     def at(dx: float, dy: float) -> tuple[float, float]:
         return x + dx * size, y + dy * size
 
@@ -95,7 +99,7 @@ def _sailing_boat(canvas: Canvas, x: float, y: float, size: float) -> None:
     canvas.box(*at(-34, -8), 12 * size, 12 * size, (66, 92, 130))
 
 
-def _pier(canvas: Canvas) -> None:
+def _draw_pier(canvas: Canvas) -> None:
     plank: Colour = (62, 46, 50)
     for post in range(60, 640, 72):
         canvas.box(post, 826 + post * 0.02, 11, 120, (40, 32, 42))
@@ -118,7 +122,7 @@ def _pier(canvas: Canvas) -> None:
         canvas.arc(250, 806, 13 - ring * 3, 0, 360, (206, 178, 130), 2)
 
 
-def _gulls(canvas: Canvas, rng: np.random.Generator) -> None:
+def _draw_gulls(canvas: Canvas, rng: np.random.Generator) -> None:
     for _ in range(9):
         x, y, span = rng.uniform(300, 760), rng.uniform(170, 380), rng.uniform(8, 17)
         canvas.arc(x - span / 2, y, span / 2, 190, 340, (250, 240, 232), 2.2)

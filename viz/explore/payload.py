@@ -40,7 +40,7 @@ _PACKAGES = ("torch", "timm", "numpy", "gradio")
 def build_scene_payload(
     trace: Trace,
     source: ImageSource,
-    plate: PictureInfo,
+    info: PictureInfo,
     shown: Sequence[int],
     plan: LookSet = (),
     scene: int = 0,
@@ -57,9 +57,9 @@ def build_scene_payload(
         {
             "kind": "scene",
             "scene": scene,
-            "title": plate.title,
-            "credit": plate.credit,
-            "label": plate.label,
+            "title": info.title,
+            "credit": info.credit,
+            "label": info.label,
             "width": source.width,
             "height": source.height,
             "picture": encode_webp(read_preview(source, _MAX_SIDE)),

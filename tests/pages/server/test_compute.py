@@ -25,14 +25,14 @@ __all__ = ["as_large"]
 FREED = """
 import os
 from pages.server.compute import release_freed_memory
-from tools.server_memory import shares
+from tools.server_memory import read_shares
 blocks = [bytearray(60_000) for _ in range(2000)]
 last = bytearray(60_000)
-full = shares(os.getpid()).own
+full = read_shares(os.getpid()).own
 del blocks
-kept = shares(os.getpid()).own
+kept = read_shares(os.getpid()).own
 release_freed_memory()
-print(full - kept, kept - shares(os.getpid()).own)
+print(full - kept, kept - read_shares(os.getpid()).own)
 """
 
 
