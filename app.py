@@ -11,6 +11,7 @@ from functools import cache
 import gradio as gr
 
 import tnet_core as tn
+from pages.budgets import MAX_LOCAL_UPLOAD_BYTES, MAX_SESSIONS, MAX_UPLOAD_BYTES, MAX_WAITING_REQUESTS, UPLOAD_SECONDS
 from pages.explore.service import Explorer
 from pages.server.access import is_local
 from pages.server.middleware import middleware_options
@@ -19,14 +20,9 @@ from pages.server.uploads import open_upload_folder
 from pages.site import build_head, build_site, build_theme
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
-LARGEST_UPLOAD = 50 * 1024**2  # bytes
-LARGEST_LOCAL = 2 * 1024**3  # of an app for the person at this machine alone, who can name larger files by their path
-KEEP_UPLOADS, TIDY_UP = 3600, 600  # seconds
-SESSIONS = 200  # remembered at once, less than 1 MB each
-WAITING = 64  # requests in the queue; more are told to come back
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="TNet Explorer: watch a classifier decide where to look.")
     # A hosted Space tells address and port in the environment.
     host, port = os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), os.environ.get("GRADIO_SERVER_PORT", "7860")
@@ -45,7 +41,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    given = arguments()
+    given = parse_arguments()
     try:
         registry = tn.checkpoints.Registry.load(given.registry)
         models = ModelCache(registry, fallback=PRESET, device=given.device)
@@ -55,16 +51,16 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     local = is_local(given.host, given.share)
-    explorer, largest = Explorer(models, local=local), LARGEST_LOCAL if local else LARGEST_UPLOAD
+    explorer, largest = Explorer(models, local=local), MAX_LOCAL_UPLOAD_BYTES if local else MAX_UPLOAD_BYTES
     # The first visitor should not wait: the landing picture is traversed while the server starts.
     warming = threading.Thread(target=explorer.open_picture, args=(explorer.landing, 0), daemon=True)
     warming.start()
-    with open_upload_folder(KEEP_UPLOADS, TIDY_UP):
-        demo = build_site(explorer).queue(max_size=WAITING, api_open=False)
+    with open_upload_folder(UPLOAD_SECONDS, every_seconds=600):
+        demo = build_site(explorer).queue(max_size=MAX_WAITING_REQUESTS, api_open=False)
         try:
             demo.launch(
                 server_name=given.host, server_port=given.port, share=given.share, theme=build_theme(),
-                head=build_head(), max_file_size=largest, state_session_capacity=SESSIONS, footer_links=[],
+                head=build_head(), max_file_size=largest, state_session_capacity=MAX_SESSIONS, footer_links=[],
                 run_history=False, enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
                 app_kwargs=middleware_options(largest), prevent_thread_lock=True,
             )  # fmt: skip

@@ -15,6 +15,11 @@ MAX_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's 
 LARGE_PIXELS = 30_000_000  # reading them takes long enough to say so, and much memory for a moment
 MAX_PART_SIDE = 1024  # pixels of a picture that are sent at a time
 MAX_IMAGES_PUBLIC, MAX_IMAGES_LOCAL = 200, 5_000  # of one evaluation
+MAX_UPLOAD_BYTES = 50 * 1024**2
+MAX_LOCAL_UPLOAD_BYTES = 2 * 1024**3  # of the person at this machine, who can name larger files by their path
+UPLOAD_SECONDS = 3600  # that an upload is kept
+MAX_SESSIONS = 200  # remembered at once, less than 1 MB each
+MAX_WAITING_REQUESTS = 64  # in the queue; more are told to come back
 
 # Requests that are answered, or wait for their turn at the cores, at the same time.
 MAX_PARALLEL_TRAVERSALS = 8

@@ -27,19 +27,23 @@ def test_the_command_line_has_defaults_that_a_host_can_set(monkeypatch: pytest.M
     monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
     monkeypatch.delenv("GRADIO_SERVER_PORT", raising=False)
     given(monkeypatch)
-    assert (app.arguments().host, app.arguments().port, app.arguments().share) == ("127.0.0.1", 7860, False)
+    assert (app.parse_arguments().host, app.parse_arguments().port, app.parse_arguments().share) == (
+        "127.0.0.1",
+        7860,
+        False,
+    )
     monkeypatch.setenv("GRADIO_SERVER_NAME", "0.0.0.0")
     monkeypatch.setenv("GRADIO_SERVER_PORT", "7000")
-    assert (app.arguments().host, app.arguments().port) == ("0.0.0.0", 7000)
+    assert (app.parse_arguments().host, app.parse_arguments().port) == ("0.0.0.0", 7000)
     given(monkeypatch, "--host", "127.0.0.1", "--port", "7001", "--share", "--device", "cpu")
-    options = app.arguments()
+    options = app.parse_arguments()
     assert (options.host, options.port, options.share, options.device) == ("127.0.0.1", 7001, True, "cpu")
 
 
 def test_help_names_every_option(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     given(monkeypatch, "--help")
     with pytest.raises(SystemExit) as ended:
-        app.arguments()
+        app.parse_arguments()
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("--host", "--port", "--share", "--device", "--checkpoint", "--registry"))
@@ -51,7 +55,7 @@ def test_impossible_options_are_refused(
 ) -> None:
     given(monkeypatch, *words)
     with pytest.raises(SystemExit) as ended:
-        app.arguments()
+        app.parse_arguments()
     assert ended.value.code == 2
     assert words[0] in capsys.readouterr().err
 
@@ -62,7 +66,7 @@ def test_asking_for_a_missing_gpu_is_refused(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     given(monkeypatch, "--device", "cuda")
     with pytest.raises(SystemExit) as ended:
-        app.arguments()
+        app.parse_arguments()
     assert ended.value.code == 2
     assert "no CUDA device" in capsys.readouterr().err
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnet_core.checkpoints import CheckpointCard
+from pages.server.model_cache import Cards
 from viz.accuracy.catalogue import Catalogue, DataSet
 from viz.accuracy.selection import Selection
 from viz.common.curves import ROLES
-
-Cards = Callable[[], Sequence[CheckpointCard]]
 
 
 class CatalogueCache:

@@ -11,7 +11,8 @@ from typing import Any
 import gradio as gr
 from gradio.context import get_render_context
 
-from pages.accuracy.service import Cards, CatalogueCache, curve_choices, data_set_choices, slider_range
+from pages.accuracy.service import CatalogueCache, curve_choices, data_set_choices, slider_range
+from pages.server.model_cache import Cards
 from viz.accuracy.captions import render_explanation, render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.figure import build_figure, read_slider_script

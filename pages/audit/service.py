@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
 from pages.budgets import opening_budget
 from pages.explore.service import Explorer
+from pages.server.model_cache import Cards
 from pages.server.sessions import Session, require_session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
@@ -19,7 +19,6 @@ from viz.audit.report import ReportSubject, render_report
 from viz.common.payload import encode_webp, read_preview
 from viz.common.text import list_class_names
 
-Cards = Callable[[], Sequence[CheckpointCard]]
 PREDICTED, LABEL = "predicted", "label"  # classes that are not meant by their number
 MIN_LOOKS = 2  # of a report
 _START_LOOKS = 8

@@ -11,11 +11,12 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.audit.service import MIN_LOOKS, PREDICTED, Auditor, Cards, OpenReport
+from pages.audit.service import MIN_LOOKS, PREDICTED, Auditor, OpenReport
 from pages.budgets import MAX_PARALLEL_REPORTS
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
 from pages.refresh import build_timer, restart_timer
+from pages.server.model_cache import Cards
 from pages.server.sessions import SESSION_SECONDS, Session
 from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
 from viz.audit.report import render_no_report

@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.access import is_uploaded
 
-MAX_CALL_BYTES = 1_000_000  # bytes; what the page sends is far smaller
-UPLOAD_OVERHEAD_BYTES = 100_000  # bytes of an upload besides the file
-MAX_SESSION_CHARACTERS = 64  # characters of the name a browser gives itself
+MAX_CALL_BYTES = 1_000_000  # what the page sends is far smaller
+UPLOAD_OVERHEAD_BYTES = 100_000  # of an upload besides the file
+MAX_SESSION_CHARACTERS = 64  # of the name a browser gives itself
 
 READ_PATHS = re.compile(
     r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/.+|"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from tnet_core.inference.optimise.optimised import optimised
 from tnet_core.modeling.presets import preset
 from tnet_core.modeling.tnet import TNet
 
+Cards = Callable[[], Sequence[CheckpointCard]]  # may wait for a download
 UNTRAINED = "untrained"
 MAX_MODELS = 4  # in memory at once
 

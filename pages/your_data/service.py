@@ -23,7 +23,7 @@ from training.evaluation.classes import describe_left_out_classes, select_known
 from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import POLICIES, Options
 
-IMAGES_PER_BATCH = 2  #  between two batches the page has its turn at the cores, and cancelling is heard
+IMAGES_PER_BATCH = 2  # between two batches the page has its turn at the cores, and cancelling is heard
 STOP_SECONDS = 30.0  # that one waits for its predecessor, which was cancelled
 RESAMPLES = 2_000  # of the bootstrap
 NO_FOLDERS = "Folders of this machine can be evaluated only where the app listens to this machine alone."

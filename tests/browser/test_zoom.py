@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
-from app import LARGEST_LOCAL, LARGEST_UPLOAD
+from pages.budgets import MAX_LOCAL_UPLOAD_BYTES, MAX_UPLOAD_BYTES
 from tests.browser.reading import assert_shows, beyond, contrasts
 from tests.browser.test_export import taken
 from tests.support.large_files import scene, tiff
@@ -175,7 +175,7 @@ def test_an_example_on_a_small_screen_by_keys_alone(visit: Visit, theme: str) ->
 
 def test_an_upload_is_read_in_parts_too_and_may_be_large(visit: Visit, server: str, large: Path) -> None:
     page = visit(1024, 800)
-    assert page.request.get(f"{server}/config").json()["max_file_size"] == LARGEST_LOCAL > LARGEST_UPLOAD
+    assert page.request.get(f"{server}/config").json()["max_file_size"] == MAX_LOCAL_UPLOAD_BYTES > MAX_UPLOAD_BYTES
     page.set_input_files("#explore-pick input[type=file]", large)
     expect(page.locator("figcaption")).to_contain_text("3000 × 2400 px")
     page.locator(".tn-look [data-zoom='1']").click()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gradio as gr
 
-from pages.audit.service import Cards
 from pages.audit.tab import build_audit_tab
 from pages.explore.service import Explorer
 from pages.explore.tab import build_explore_tab
+from pages.server.model_cache import Cards
 
 
 def page(explorer: Explorer, cards: Cards) -> gr.Blocks:

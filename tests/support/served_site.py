@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from app import LARGEST_UPLOAD
+from pages.budgets import MAX_UPLOAD_BYTES
 from pages.explore.service import Explorer
 from pages.server.middleware import middleware_options
 from pages.server.uploads import open_upload_folder
@@ -19,5 +19,5 @@ def served(explorer: Explorer, **site_options: Any) -> Iterator[str]:
     """Its address."""
     with open_upload_folder(3600, 600):
         demo = build_site(explorer, **site_options).queue(api_open=False)
-        with launched(demo, max_file_size=LARGEST_UPLOAD, app_kwargs=middleware_options(LARGEST_UPLOAD)) as address:
+        with launched(demo, max_file_size=MAX_UPLOAD_BYTES, app_kwargs=middleware_options(MAX_UPLOAD_BYTES)) as address:
             yield address
