@@ -6,7 +6,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from viz.explore.page import build_upload_head, read_camera_template
 
-PAGE = f"""<!doctype html>{build_upload_head()}<div id="pick"><input type="file">{read_camera_template()}</div>
+PAGE = f"""<!doctype html>{build_upload_head()}<div id="explore-pick"><input type="file">{read_camera_template()}</div>
 <script>window.given = []; TNetBring.mount(document.body);
 document.querySelector('input').addEventListener('change', event => given.push(event.target.files[0].name));</script>"""
 
