@@ -35,10 +35,10 @@ def page(look: Look, spoil: Callable[[], None]) -> gr.Blocks:
     listen = {"concurrency_limit": 8, "api_visibility": "private"}
     with gr.Blocks(analytics_enabled=False) as demo:
         spec, shown = gr.State("a"), gr.State()
-        chooser = gr.Dropdown(["a", "b"], value="a", elem_id="chooser")
-        gallery = gr.HTML('<b data-example="0"></b><b data-example="1"></b>', elem_id="gallery")
-        upload = gr.UploadButton(elem_id="upload")
-        stage = gr.HTML(js_on_load="trigger('steer')", elem_id="stage")
+        chooser = gr.Dropdown(["a", "b"], value="a", elem_id="explore-chooser")
+        gallery = gr.HTML('<b data-example="0"></b><b data-example="1"></b>', elem_id="explore-gallery")
+        upload = gr.UploadButton(elem_id="explore-upload")
+        stage = gr.HTML(js_on_load="trigger('steer')", elem_id="explore-stage")
 
         def on_example(spec: str, event: gr.EventData) -> list[Any]:
             return [event.example, scene(f"example {event.example}", spec)]
