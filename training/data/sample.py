@@ -71,7 +71,7 @@ class DatasetView:
         self._dataset = dataset
         self.name, self.split = name or dataset.name, split or dataset.split
         self.class_names = dataset.class_names if class_names is None else tuple(class_names)
-        self.labels = dataset.labels if labels is None else tuple(labels)
+        self.labels: Sequence[int] = dataset.labels if labels is None else list(labels)
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -193,9 +193,9 @@ class Recipe:
     loss: LossSection = field(default_factory=LossSection)
     policy: PolicySection = field(default_factory=PolicySection)
     bank: BankSection = field(default_factory=BankSection)
-    heads: HeadsSection = field(default_factory=HeadsSection)
     freeze: FreezeSection = field(default_factory=FreezeSection)
     optim: OptimSection = field(default_factory=OptimSection)
+    heads: HeadsSection = field(default_factory=HeadsSection)
     provenance: dict[str, str] = field(default_factory=dict)  # licence, data_licence, dataset, base_model, citation
 
     @property
