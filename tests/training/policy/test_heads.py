@@ -18,6 +18,8 @@ from training.recipes.checks import check_recipe
 from training.recipes.reading import read_recipe
 from training.recipes.recipe import HeadsSection, LossSection
 
+pytestmark = pytest.mark.slow
+
 CONFIG = replace(TINY, num_classes=3, positional="additive", weighting=True)
 LOSS = LossSection(lambda_c=0.3, label_smoothing=0.1)
 OPTIONS = HeadsSection(epochs=15, batch_size=32, lr=1e-2)
