@@ -107,6 +107,7 @@ def _run_python(
     arguments: Sequence[str], cwd: Path, env: dict[str, str], output: Path, errors: Path, new_session: bool
 ) -> None:
     """Turn this fork into the process that the arguments describe."""
+    multiprocessing.set_start_method(None, force=True)  # its own processes start as they always do, not as this one did
     if new_session:
         os.setsid()
     os.chdir(cwd)
