@@ -11,8 +11,8 @@ from functools import cache
 import gradio as gr
 
 import tnet_core as tn
-from pages.budgets import MAX_LOCAL_UPLOAD_BYTES, MAX_SESSIONS, MAX_UPLOAD_BYTES, MAX_WAITING_REQUESTS, UPLOAD_SECONDS
 from pages.explore.service import Explorer
+from pages.limits import MAX_LOCAL_UPLOAD_BYTES, MAX_SESSIONS, MAX_UPLOAD_BYTES, MAX_WAITING_REQUESTS, UPLOAD_SECONDS
 from pages.server.access import is_local
 from pages.server.middleware import middleware_options
 from pages.server.model_cache import ModelCache

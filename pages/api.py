@@ -17,7 +17,8 @@ import gradio as gr
 from gradio.events import api as endpoint
 
 import tnet_core as tn
-from pages.budgets import (
+from pages.explore.service import Explorer
+from pages.limits import (
     MAX_LOOKS_PER_TRAVERSAL,
     MAX_PARALLEL_CALLS,
     MAX_PARALLEL_EVALUATIONS,
@@ -25,7 +26,6 @@ from pages.budgets import (
     largest_budget,
     trained_budget,
 )
-from pages.explore.service import Explorer
 from pages.sampling import check_mode, parse_mode
 from pages.server.access import resolve_upload
 from pages.server.rpc import read_session_id

@@ -1,6 +1,6 @@
 """Which pixels looks are cut from, and how deep they go: what a page, a link or a program may ask for.
 
-Nothing here looks at a picture; budgets follow from the rules of `pages.budgets`.
+Nothing here looks at a picture; budgets follow from the rules of `pages.limits`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import tnet_core as tn
-from pages.budgets import count_levels, largest_budget
+from pages.limits import count_levels, largest_budget
 from tnet_core.modeling.config import Sampling
 
 AUTO: Literal["auto"] = "auto"

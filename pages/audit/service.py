@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
-from pages.budgets import opening_budget
 from pages.explore.service import Explorer
+from pages.limits import opening_budget
 from pages.server.model_cache import Cards
 from pages.server.sessions import Session, require_session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
 from tnet_core.explain.shapley import MAX_LOOKS
+from viz.audit.faithfulness import ReportSubject, render_report
 from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
-from viz.audit.report import ReportSubject, render_report
 from viz.common.payload import encode_webp, read_preview
 from viz.common.text import list_class_names
 

@@ -12,14 +12,14 @@ from gradio.context import get_render_context
 
 import tnet_core as tn
 from pages.audit.service import MIN_LOOKS, PREDICTED, Auditor, OpenReport
-from pages.budgets import MAX_PARALLEL_REPORTS
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
+from pages.limits import MAX_PARALLEL_REPORTS
 from pages.refresh import build_timer, restart_timer
 from pages.server.model_cache import Cards
 from pages.server.sessions import SESSION_SECONDS, Session
+from viz.audit.faithfulness import render_no_report
 from viz.audit.page import build_load_script, render_faithfulness_intro, render_intro
-from viz.audit.report import render_no_report
 from viz.common.page import render_problem
 
 

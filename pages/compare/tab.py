@@ -9,10 +9,10 @@ import gradio as gr
 from gradio.context import get_render_context
 
 import tnet_core as tn
-from pages.budgets import MAX_PARALLEL_TRAVERSALS
 from pages.compare.service import Comparer
 from pages.explore.service import Explorer
 from pages.explore.tab import PROGRESS, Explored
+from pages.limits import MAX_PARALLEL_TRAVERSALS
 from pages.refresh import build_timer, restart_timer
 from pages.server.rpc import add_turn, read_event
 from pages.server.sessions import SESSION_SECONDS, Session

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import tnet_core as tn
-from pages.budgets import MAX_PART_SIDE
 from pages.explore.service import Explorer
+from pages.limits import MAX_PART_SIDE
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from tnet_core.numbers import entries, whole
 from viz.common.payload import encode_lossless_webp

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
-from pages.budgets import opening_budget
 from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
 from pages.explore.service import Explorer, Looks, Tell
+from pages.limits import opening_budget
 from pages.server.sessions import Session, Where
 from viz.explore.checkpoint import CheckpointPanel
 from viz.explore.payload import build_steer_payload

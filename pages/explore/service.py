@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
-from pages.budgets import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PIXELS, opening_budget
 from pages.explore.links import plan_cells
+from pages.limits import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PIXELS, opening_budget
 from pages.sampling import AS_TRAINED, SamplingMode, simplify_mode
 from pages.server.compute import prepare_looks, release_freed_memory, run_in_one_thread, run_on_accelerator, take_looks
 from pages.server.model_cache import UNTRAINED, ModelCache
 from pages.server.open_images import OpenImages
 from pages.server.sessions import SESSION_EXPIRED, Cell, Session, Where, require_session
 from tnet_core.checkpoints import CheckpointCard, card_of
-from tnet_core.checkpoints.example_set import fetch_pictures
+from tnet_core.checkpoints.hub_examples import fetch_pictures
 from tnet_core.numbers import whole
 from viz.common.payload import PictureInfo
 from viz.common.text import find_class

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 import tnet_core as tn
-from pages.budgets import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.explore.images import read_file, read_part
 from pages.explore.open_link import build_address, open_link
 from pages.explore.service import Explorer, Tell
+from pages.limits import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.sampling import parse_mode as mode_wanted
 from pages.server.access import is_local_request, resolve_local_file
 from pages.server.rpc import add_turn, answer_event, read_event, read_query

@@ -11,8 +11,8 @@ from pathlib import Path
 from tnet_core.build import build
 from tnet_core.checkpoints.card import CheckpointCard, card_of
 from tnet_core.checkpoints.entry import Entry
-from tnet_core.checkpoints.example_set import ExampleSet
 from tnet_core.checkpoints.format import Notice
+from tnet_core.checkpoints.hub_examples import ExampleSet
 from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError

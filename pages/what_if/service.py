@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import tnet_core as tn
-from pages.budgets import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.explore.service import Explorer
+from pages.limits import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.server.sessions import Session, require_session
 from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
 from tnet_core.numbers import whole

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
-from pages.budgets import MAX_IMAGES_LOCAL, MAX_IMAGES_PUBLIC, MAX_LOOKS_PER_GRID, MAX_WAITING_EVALUATIONS
 from pages.explore.service import Explorer
+from pages.limits import MAX_IMAGES_LOCAL, MAX_IMAGES_PUBLIC, MAX_LOOKS_PER_GRID, MAX_WAITING_EVALUATIONS
 from pages.server.access import resolve_upload, upload_root
 from tnet_core.numbers import whole
 from training.data.archive import describe_left_out_files, unpack_zip

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 import tnet_core as tn
-from pages.budgets import MAX_LOOKS_PER_GRID, MAX_PARALLEL_EVALUATIONS
+from pages.limits import MAX_LOOKS_PER_GRID, MAX_PARALLEL_EVALUATIONS
 from pages.server.access import is_local_request
 from pages.server.rpc import read_session_id
 from pages.your_data.service import NO_FOLDERS, Evaluator

@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 
 import tests.support.models as models
 import tnet_core as tn
-from pages.budgets import largest_budget
+from pages.limits import largest_budget
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
 from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
 from tests.support.checkpoints import entry_fields, save_birds, write_registry

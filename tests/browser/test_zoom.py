@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
-from pages.budgets import MAX_LOCAL_UPLOAD_BYTES, MAX_UPLOAD_BYTES
+from pages.limits import MAX_LOCAL_UPLOAD_BYTES, MAX_UPLOAD_BYTES
 from tests.browser.reading import assert_shows, beyond, contrasts
 from tests.browser.test_export import taken
 from tests.support.large_files import scene, tiff

@@ -13,7 +13,7 @@ import tnet_core as tn
 from tests.support.hub import LocalHub
 from tests.support.models import picture
 from tnet_core.checkpoints import FileDigest
-from tnet_core.checkpoints.example_set import ExampleSet, fetch_pictures
+from tnet_core.checkpoints.hub_examples import ExampleSet, fetch_pictures
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 

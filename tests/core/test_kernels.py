@@ -15,7 +15,7 @@ import tnet_core as tn
 from tests.support.kernels import CPU, PADDED, ROOT, noise, of_cpu, on, same, some_regions
 from tests.support.models import TINY
 from tnet_core.imageio.source import ArraySource, ImageSource
-from tnet_core.inference.graphs import FixedShapes, graphed
+from tnet_core.inference.cuda_graphs import FixedShapes, graphed
 from tnet_core.modeling.config import Sampling
 from tnet_core.modeling.tnet import LookOutput
 from tnet_core.sampling import reader

@@ -15,7 +15,7 @@ import torch
 import tnet_core as tn
 from tests.support.interpreted import stored
 from tests.support.kernels import DEFAULT, FAR, LARGE, ROOT, far_case, kernel_cases, noise, on, same
-from tnet_core.inference.graphs import graphed
+from tnet_core.inference.cuda_graphs import graphed
 from tnet_core.modeling.config import Sampling
 from tnet_core.sampling.gather import gather_crops, reference, triton_runs
 

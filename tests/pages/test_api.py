@@ -16,8 +16,8 @@ from gradio_client.exceptions import AppError, ValidationError
 from PIL import Image
 
 import tnet_core as tn
-from pages.budgets import largest_budget
 from pages.explore.service import Explorer
+from pages.limits import largest_budget
 from pages.your_data.service import RESAMPLES
 from tests.support.checkpoints import NAMES, save_birds
 from tests.support.model_caches import build_model_cache

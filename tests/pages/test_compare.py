@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.budgets import largest_budget
 from pages.compare.service import Comparer, find_most_alike
 from pages.compare.tab import build_compare_tab as tab
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
+from pages.limits import largest_budget
 from pages.server.sessions import Session
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.budgets import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.compare.service import Comparer
 from pages.explore.images import read_file
 from pages.explore.open_link import open_link
 from pages.explore.service import Explorer
+from pages.limits import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.sampling import AS_TRAINED, SamplingMode, check_mode, parse_mode, simplify_mode
 from pages.server.model_cache import ModelCache
 from pages.server.sessions import Session

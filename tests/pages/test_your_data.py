@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pages.budgets import MAX_WAITING_EVALUATIONS
 from pages.explore.service import Explorer
+from pages.limits import MAX_WAITING_EVALUATIONS
 from pages.your_data.service import NO_FOLDERS, CancelledError, Evaluator
 from tests.support.checkpoints import save_birds
 from tests.support.model_caches import build_model_cache

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pages.budgets import MAX_UPLOAD_BYTES
 from pages.explore.service import Explorer
+from pages.limits import MAX_UPLOAD_BYTES
 from pages.server.middleware import middleware_options
 from pages.server.uploads import open_upload_folder
 from pages.site import build_site

@@ -12,7 +12,7 @@ import pytest
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
-from viz.audit.model import Audit, compute_entropy
+from viz.audit.data import Audit, compute_entropy
 from viz.audit.page import PANELS, render_audit
 from viz.audit.reading import read_audit
 

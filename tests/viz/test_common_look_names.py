@@ -26,7 +26,7 @@ def test_looks_keep_their_names_at_every_budget(deep: tn.Trace, budget: tuple[in
     assert [list_look_names(deep)[p] for p in deep.select(budget=budget)] == list(list_look_names(smaller))
 
 
-def test_budgets_that_differ_are_told_once() -> None:
+def test_limits_that_differ_are_told_once() -> None:
     trace = tn.traverse(tiny(TINY), picture(300, 200), (2, 1, 1), levels=4, sampling="native")
     sets = [trace.select(budget=budget) for budget in list_distinct_budgets(trace)]
     assert len(set(sets)) == len(sets)

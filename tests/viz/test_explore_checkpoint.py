@@ -95,7 +95,7 @@ def test_three_levels_list_combinations_up_to_the_trained_budget() -> None:
 @pytest.mark.parametrize(
     ("budget", "written"), [((0,), "thumbnail alone"), ((1,), "1 look"), ((3,), "3 looks"), ((2, 1), "2 × 1 looks")]
 )
-def test_budgets_are_written_in_words(budget: tuple[int, ...], written: str) -> None:
+def test_limits_are_written_in_words(budget: tuple[int, ...], written: str) -> None:
     assert format_budget(budget) == written
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.digests import FileDigest
-from tnet_core.checkpoints.example_set import ExampleSet
+from tnet_core.checkpoints.hub_examples import ExampleSet
 from tnet_core.checkpoints.hub_id import HubId
 
 

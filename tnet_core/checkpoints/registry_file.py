@@ -11,8 +11,8 @@ import yaml
 
 from tnet_core.checkpoints.digests import FileDigest
 from tnet_core.checkpoints.entry import Entry, HubSource
-from tnet_core.checkpoints.example_set import MOST_BYTES, MOST_FILES, SUFFIXES, ExampleSet
 from tnet_core.checkpoints.files import FORMAT_FILES, MAX_BYTES, REQUIRED_FILES, read_bounded, reason
+from tnet_core.checkpoints.hub_examples import MOST_BYTES, MOST_FILES, SUFFIXES, ExampleSet
 from tnet_core.checkpoints.hub_id import check_repo, is_commit
 from tnet_core.errors import TNetError
 

@@ -6,8 +6,8 @@ import html
 from collections.abc import Collection
 
 from viz.accuracy.curve_styles import assign_styles, render_swatch
+from viz.accuracy.plot_curves import find_drawn_points
 from viz.accuracy.selection import Selection
-from viz.accuracy.traces import find_drawn_points
 from viz.common.curves import Curve
 
 _DETAILS = (

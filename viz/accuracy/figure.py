@@ -10,11 +10,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from viz.accuracy import traces
+from viz.accuracy import plot_curves
 from viz.accuracy.curve_styles import assign_styles
+from viz.accuracy.plot_curves import PointsByCurve, find_right_end
 from viz.accuracy.published import read_published_curves
 from viz.accuracy.selection import Selection, x_value, y_interval, y_value
-from viz.accuracy.traces import PointsByCurve, find_right_end
 from viz.common import style
 from viz.common.text import format_look_count
 
@@ -25,14 +25,16 @@ _GRID_COLOUR = "rgba(128, 136, 150, 0.22)"
 
 def build_figure(shown: Selection) -> go.Figure:
     """Draw everything selected that has both values; a sentence where nothing has."""
-    points, found = traces.find_drawn_points(shown), assign_styles(shown.data)
+    points, found = plot_curves.find_drawn_points(shown), assign_styles(shown.data)
     curves = [curve for curve in shown.curves if curve.id in points]
-    bands = [traces.build_band(curve, points[curve.id], found[curve.id], shown) for curve in curves if not curve.role]
-    lines = [traces.build_line(curve, points[curve.id], found[curve.id], shown) for curve in curves]
+    bands = [
+        plot_curves.build_band(curve, points[curve.id], found[curve.id], shown) for curve in curves if not curve.role
+    ]
+    lines = [plot_curves.build_line(curve, points[curve.id], found[curve.id], shown) for curve in curves]
     layout = style.build_layout(HEIGHT, left=46, right=14, top=44, bottom=48)
     drawn = [trace for trace in (*bands, *lines) if trace is not None]
     if points:
-        drawn.append(traces.build_rings(shown, points))  # the last one: `accuracy.js` moves it
+        drawn.append(plot_curves.build_rings(shown, points))  # the last one: `accuracy.js` moves it
     return go.Figure(drawn, layout).update_layout(
         xaxis=build_x_axis(shown, points),
         yaxis=build_y_axis(shown, points),
@@ -43,7 +45,11 @@ def build_figure(shown: Selection) -> go.Figure:
         ],
         shapes=build_slider_line(shown, points),
         hovermode="closest",
-        meta={"rings": {str(k): traces.find_ring_places(shown.with_looks(k), points) for k in shown.data.slider_stops}}
+        meta={
+            "rings": {
+                str(k): plot_curves.find_ring_places(shown.with_looks(k), points) for k in shown.data.slider_stops
+            }
+        }
         if points
         else None,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from viz.audit.model import Audit, Cells, ClassLooks, HeatMap, LookMap
+from viz.audit.data import Audit, Cells, ClassLooks, HeatMap, LookMap
 from viz.audit.panels import render_missing, render_panel
 from viz.common import style
 from viz.common.text import compute_lift_bounds, format_accuracy, format_budget, format_number, format_percent

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from viz.audit.data import Audit
 from viz.audit.heat_map import render_classes_panel, render_heat_panel
-from viz.audit.model import Audit
 from viz.audit.panels import (
     render_gap_panel,
     render_missing,

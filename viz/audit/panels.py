@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from viz.audit.model import Audit, MoveScores, PolicyResults
+from viz.audit.data import Audit, MoveScores, PolicyResults
 from viz.audit.reading import REPLACED_BY
 from viz.common.evaluation import Estimate
 from viz.common.text import format_accuracy, format_budget, format_number, format_percent, format_signed

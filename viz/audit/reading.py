@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.checkpoints import CheckpointCard, Evaluation
-from viz.audit.model import Audit, Budget, Cells, ClassLooks, HeatMap, LookMap, MoveScores, PolicyResults, TypicalImages
+from viz.audit.data import Audit, Budget, Cells, ClassLooks, HeatMap, LookMap, MoveScores, PolicyResults, TypicalImages
 from viz.common.evaluation import (
     Estimate,
     clean_line,

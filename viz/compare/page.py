@@ -9,7 +9,7 @@ from viz.common.page import read_scripts, read_shared_scripts
 
 _FOLDER = Path(__file__).parent
 # Concatenated in this order inside one function, after the shared parts they build on.
-_SHARED_SCRIPTS = ("text", "scene", "picture")
+_SHARED_SCRIPTS = ("requests", "text", "scene", "picture")
 _SCRIPTS = ("view", "chart", "column", "alike", "difference", "choices", "compare")
 
 

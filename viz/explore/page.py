@@ -12,10 +12,10 @@ from viz.common.page import read_scripts, read_shared_scripts
 
 _FOLDER = Path(__file__).parent
 # Concatenated in this order inside one function, so that nothing of it is global but `TNetStage`.
-_SHARED_SCRIPTS = ("text", "scene", "picture")
+_SHARED_SCRIPTS = ("requests", "text", "scene", "picture")
 _SCRIPTS = (
-    "state", "decision", "ledger", "looks", "levels", "curve", "cut", "steering", "transport", "focus", "link",
-    "svg_boxes", "svg_text", "svg", "files", "export", "tiles", "zoom", "stage",
+    "state", "decision", "ledger", "looks", "levels", "curve", "sampling", "steering", "playback", "focus", "link",
+    "svg_boxes", "svg_text", "svg", "ledger_csv", "export", "tiles", "zoom", "stage",
 )  # fmt: skip
 UPLOAD_LOAD_SCRIPT = "TNetBring.mount(element);"
 

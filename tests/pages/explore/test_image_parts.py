@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.budgets import MAX_PART_SIDE
 from pages.compare.service import Comparer
 from pages.explore import service as explorers
 from pages.explore.images import read_file, read_part
 from pages.explore.service import Explorer
+from pages.limits import MAX_PART_SIDE
 from pages.sampling import SamplingMode
 from pages.server.model_cache import ModelCache
 from pages.server.sessions import Session

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.budgets import MAX_LOOKS_PER_PAGE, largest_budget
 from pages.explore.service import Explorer
+from pages.limits import MAX_LOOKS_PER_PAGE, largest_budget
 from pages.server.model_cache import UNTRAINED, ModelCache
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.model_caches import build_model_cache

@@ -197,7 +197,7 @@ def test_a_tree_too_large_for_the_oracle_is_said(monkeypatch: pytest.MonkeyPatch
     assert planned.budgets[-1] == THREE.budget
 
 
-def test_budgets_are_bounded_by_the_grid_and_the_levels() -> None:
+def test_limits_are_bounded_by_the_grid_and_the_levels() -> None:
     assert make_plan(TWO, Options()).budgets[-1] == (9,)
     assert make_plan(TWO, Options(budget=2)).budgets == [(0,), (1,), (2,)]
     assert make_plan(THREE, Options(budget=(2, 1))).budgets[-1] == (2, 1)

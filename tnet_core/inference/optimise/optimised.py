@@ -13,7 +13,7 @@ from timm.layers import BatchNormAct2d
 from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
-from tnet_core.inference.graphs import graphed
+from tnet_core.inference.cuda_graphs import graphed
 from tnet_core.inference.optimise.folding import Joined, alike, example_of, folded_with_pairs, said
 from tnet_core.inference.optimise.fusing import INSIDE, Fused, one_dnn_runs, rewritten
 from tnet_core.inference.optimise.program import Program, recorded
@@ -24,7 +24,7 @@ def optimised(model: TNet, *, graphs: bool = False) -> TNet:
     """A copy for inference, on the same device; the model stays as it is.
 
     Logits agree within 1e-3. The copy keeps its own weights: change, move or train the original, and make a
-    new copy. `graphs` replays a CUDA backbone (`tnet_core.inference.graphs`): for one traversal at a time.
+    new copy. `graphs` replays a CUDA backbone (`tnet_core.inference.cuda_graphs`): for one traversal at a time.
     """
     if model.training:
         raise TNetError("The model is in training mode; call model.eval() before making an optimised copy of it.")

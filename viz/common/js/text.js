@@ -1,4 +1,4 @@
-// Numbers and names as the page writes them: the rules of viz/numbers.py.
+// Numbers and names as the page writes them: the rules of viz/common/text.py.
 
 const MINUS = "\u2212";
 const MOST_DECIMALS = 4;

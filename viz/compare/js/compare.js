@@ -1,6 +1,5 @@
 // Puts the tab together: the offer of the server, what was chosen from it, and the pair that was answered.
 
-const PATIENCE_MS = 180000;
 
 function mount(element, host) {
   const root = element.querySelector(".compare"), choices = openChoices();
@@ -23,7 +22,7 @@ function mount(element, host) {
     line.hidden = !text;
     line.querySelector("span").textContent = text;
     root.toggleAttribute("aria-busy", busy);
-    if (busy) waiting = setTimeout(() => { wait(false); say("No answer came: choose again."); }, PATIENCE_MS);
+    if (busy) waiting = setTimeout(() => { wait(false); say("No answer came: choose again."); }, LONG_ANSWER_MS);
   }
 
   function say(sentence) {

@@ -4,8 +4,6 @@
 const FIGURES = { picture: ".tn-picture", decision: ".tn-decision", ledger: ".tn-ledger", looks: ".tn-crops", levels: ".tn-levels", prediction: ".tn-course" };
 const CALLED = { picture: "Picture with looks", decision: "Decision", ledger: "How the score adds up", looks: "Looks", levels: "Levels", prediction: "Prediction over looks" };
 
-const FILE_MS = 60000; // a server that is busy answers within seconds
-
 let waiting = null, asks = 0; // who waits for a file of the server, and questions so far
 
 // The component that the server's files arrive in.
@@ -20,7 +18,7 @@ async function askForFile(host, what, scene) {
   const number = ++asks;
   const answer = await new Promise((hear, failed) => {
     waiting = { number, hear };
-    setTimeout(() => failed(new Error("The server did not answer for a minute: try again, or reload the page.")), FILE_MS);
+    setTimeout(() => failed(new Error("The server did not answer for a minute: try again, or reload the page.")), ANSWER_MS);
     host.take({ what, scene: scene.scene, number });
   });
   if (answer.kind !== "file") throw new Error(answer.sentence);

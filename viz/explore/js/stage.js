@@ -1,6 +1,5 @@
 // Puts the panels together: one scene at a time, redrawn from its state after every change.
 
-const PATIENCE_MS = 60000; // for looks by hand; a server that is busy answers within seconds
 
 function mount(element, host) {
   const stage = element.querySelector(".tn-stage");
@@ -88,7 +87,7 @@ function mount(element, host) {
     stage.setAttribute("aria-busy", "true");
     if (sent) return;
     sent = asked;
-    patience = setTimeout(giveUp, PATIENCE_MS);
+    patience = setTimeout(giveUp, ANSWER_MS);
     host.steer({ ...asked, scene: state.scene.scene, ticket: ++tickets });
   }
 

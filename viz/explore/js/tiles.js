@@ -2,7 +2,6 @@
 
 const TILE = 256, TOGETHER = 4; // pixels of a tile, and tiles per side of one answer
 const HELD = 256; // tiles kept: 64 MB of pixels
-const PART_MS = 60000; // a server that is busy answers within seconds
 
 let hearPart = () => {}, parts = 0; // who waits for a part, and questions so far
 
@@ -41,7 +40,7 @@ function openTiles(scene, origin, host, changed) {
     if (!block) return;
     const box = [edge(0, block.i0), edge(1, block.j0), edge(0, block.i1 + 1), edge(1, block.j1 + 1)];
     asked = { ...block, box, number: ++parts };
-    timer = setTimeout(() => end("The server did not answer for a minute: move the view to try again."), PART_MS);
+    timer = setTimeout(() => end("The server did not answer for a minute: move the view to try again."), ANSWER_MS);
     host.zoom({ scene: scene.scene, box, number: asked.number });
   }
 

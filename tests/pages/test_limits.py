@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import tnet_core as tn
-from pages.budgets import (
+from pages.limits import (
     MAX_LOOKS_PER_TRAVERSAL,
     count_levels,
     count_looks,

@@ -13,7 +13,7 @@ import tnet_core as tn
 from pages.audit.service import choose_look_count, select_looks
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core import explain
-from viz.audit.report import ReportSubject, render_report
+from viz.audit.faithfulness import ReportSubject, render_report
 from viz.common.text import format_number, format_percent, format_signed
 
 NASTY = "<b onmouseover=alert(1)>\"'&"
