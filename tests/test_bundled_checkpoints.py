@@ -21,7 +21,7 @@ FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_di
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ABSOLUTE = re.compile(r"(?<![\w.…:/])/\w[\w.-]*/")  # a path from the root, but no address
 IDS = [path.name for path in FOLDERS]
-MODELS = {"tnet-lite0-cub", "tnet-lite0-cub-reinforce", "tnet-lite0-imagenet", "tnet-needles"}
+MODELS = {"tnet-lite0-cub", "tnet-lite0-cub-reinforce", "tnet-lite0-imagenet", "tnet-lite0-pets", "tnet-needles"}
 LOOKING = [path for path in FOLDERS if path.name in MODELS]
 
 

@@ -84,7 +84,10 @@ def train_policy(
         if chosen.folder is None:
             shutil.rmtree(kept, ignore_errors=True)
     write_recipe(out, recipe)
-    details = {"initial_weights": origin, "bank": {**dataclasses.asdict(chosen), "folder": None}, "validation": report}
+    details: dict[str, Any] = {"initial_weights": origin, "bank": {**dataclasses.asdict(chosen), "folder": None}}
+    if recipe.heads.epochs:
+        details["heads"] = dataclasses.asdict(recipe.heads)
+    details["validation"] = report
     return write_checkpoint(out, model.eval(), recipe, splits["train"].class_names, details)
 
 

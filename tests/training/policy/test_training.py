@@ -21,6 +21,7 @@ from training.recipes.recipe import (
     AugmentSection,
     BankSection,
     DataSection,
+    HeadsSection,
     InitSection,
     ModelSection,
     OptimSection,
@@ -166,6 +167,22 @@ def test_only_the_location_module_changes_and_the_run_says_what_was_done(
     assert provenance["bank"]["looks"] == 2 and "top1_1" in provenance["validation"]
     assert [r["step"] for r in records(tmp_path / "run")] == [0, 2, 4]  # the start and every epoch
     assert (tmp_path / "run" / "recipe.yaml").exists()
+
+
+def test_heads_and_policy_learn_from_one_bank_and_the_backbone_stays(checkpoint: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, positional="additive", weighting=True)
+    model = tn.build(config, seed=3)
+    model.features.load_state_dict(tn.load(str(checkpoint), device="cpu").features.state_dict())
+    start = tn.save(model, tmp_path / "start", class_names=Patches.class_names)
+    asked = started_from(
+        start, model=ModelSection(config=config.to_dict()), heads=HeadsSection(epochs=10, batch_size=30, dropout=0.0)
+    )
+    folder = train_policy(asked, tmp_path / "run", quiet=True, open_data=open_data)
+    after = tn.load(str(folder), device="cpu").state_dict()
+    changed = {name.partition(".")[0] for name, value in model.state_dict().items() if not value.equal(after[name])}
+    assert changed == {"classifier", "positional", "weighting", "location"}
+    provenance = json.loads((folder / "config.json").read_text())["provenance"]
+    assert provenance["heads"]["rounds"] == 2 and "top1_1" in provenance["validation"]
 
 
 def test_a_seed_repeats_the_training(checkpoint: Path, banks: str, tmp_path: Path) -> None:
