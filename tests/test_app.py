@@ -11,6 +11,7 @@ import pytest
 import app
 
 
+@pytest.mark.slow
 def test_a_hosted_space_can_import_the_page() -> None:
     assert isinstance(app.demo, gr.Blocks)
     assert app.demo is app.demo
@@ -88,6 +89,7 @@ def test_a_checkpoint_or_registry_that_is_not_there_ends_with_one_sentence(
     assert written.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_taken_port_ends_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def test_every_budget_and_policy_was_measured(folder: Path) -> None:
     assert raw["stopping"] and raw["heat_map"] and raw["attention"]["learned"]["coverage"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", LOOKING, ids=lambda path: path.name)
 def test_it_opens_by_its_id_and_looks_where_a_trained_policy_looks(folder: Path) -> None:
     model = tn.load(folder.name)

@@ -64,6 +64,7 @@ def test_copies_are_the_originals(space: Path) -> None:
         assert (space / name).read_bytes() == (ROOT / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_everything_its_modules_import_is_in_it_or_required_by_it(space: Path) -> None:
     pins = (space / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = {plain(pin.partition("==")[0]) for pin in pins}

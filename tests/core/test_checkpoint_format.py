@@ -39,6 +39,7 @@ def test_a_loaded_model_gives_the_same_outputs(checkpoint: Path) -> None:
     assert all(parameter.requires_grad for parameter in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [TINY_3L, tn.preset("lite0-cub-en-160")], ids=["three levels", "baseline"])
 def test_every_kind_of_model_survives_saving(config: tn.TNetConfig, tmp_path: Path) -> None:
     model = tn.build(config, seed=5, device="cpu")

@@ -150,6 +150,7 @@ def silent_host() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_host_that_never_answers_is_given_up(
     own_caches: None, monkeypatch: pytest.MonkeyPatch, silent_host: str
 ) -> None:

@@ -56,6 +56,7 @@ def test_it_writes_a_trace_that_can_be_read_back(folder: Path, photo: Path, tmp_
     trace.attach(tn.load(folder), photo)
 
 
+@pytest.mark.slow
 def test_three_levels_and_policies(photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deep = str(tn.save(tiny(TINY_3L), tmp_path / "deep"))
     assert main([str(photo), "--checkpoint", deep, "--budget", "2,1", "--policy", "raster"]) == 0
@@ -67,6 +68,7 @@ def test_three_levels_and_policies(photo: Path, tmp_path: Path, capsys: pytest.C
     assert "3 (1,0)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_untrained_presets_say_so(photo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(photo), "--preset", "lite0-cub", "--budget", "1", "--sampling", "native"]) == 0
     captured = capsys.readouterr()

@@ -169,6 +169,7 @@ def pairs(draw: st.DrawFn) -> tuple[tn.Trace, tn.Trace]:
     return made[0], made[1]
 
 
+@pytest.mark.slow
 @few
 @given(pairs(), st.data())
 def test_differences_of_rows_add_up_to_the_difference_of_logits(
@@ -187,6 +188,7 @@ def test_differences_of_rows_add_up_to_the_difference_of_logits(
     assert {(row.b, row.a) for row in mirrored.rows} == {(row.a, row.b) for row in found.rows}
 
 
+@pytest.mark.slow
 @few
 @given(pairs(), st.data())
 def test_overlaps_do_not_depend_on_the_side(pair: tuple[tn.Trace, tn.Trace], data: st.DataObject) -> None:

@@ -281,6 +281,7 @@ MB = 2**20
 BIG = 3600  # 37 MB of RGB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "allowed"),
     [

@@ -66,6 +66,7 @@ def test_crc32c_equals_the_bitwise_definition(data: bytes) -> None:
     assert crc32c(data) == bytewise_crc32c(data)
 
 
+@pytest.mark.slow
 def test_crc32c_is_right_across_chunks() -> None:
     data = np.random.default_rng(0).integers(0, 256, (1 << 20) + 7, dtype=np.uint8)
     assert crc32c(data) == crc32c(data.tobytes()) == bytewise_crc32c(data.tobytes())

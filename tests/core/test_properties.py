@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ def traces(draw: st.DrawFn) -> tn.Trace:
     return tn.traverse(tiny(config), pixels, budget=budget, policy=policy, levels=levels)
 
 
+@pytest.mark.slow
 @few
 @given(traces(), st.data())
 def test_contributions_are_additive(trace: tn.Trace, data: st.DataObject) -> None:
@@ -100,6 +102,7 @@ def test_union_area_equals_counting_cells(corners: list[tuple[int, int, int, int
     assert abs(union_area(boxes) - canvas.mean()) < 1e-12
 
 
+@pytest.mark.slow
 @few
 @given(st.integers(1, 3), st.integers(0, 9), st.integers(0, 3))
 def test_batched_and_single_images_agree(batch: int, seed: int, k: int) -> None:

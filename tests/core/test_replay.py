@@ -119,6 +119,7 @@ def test_another_image_or_model_is_refused(photo: Path) -> None:
         replay(trace, tiny(TINY_3L), photo)
 
 
+@pytest.mark.slow
 def test_the_command_line_passes_and_fails(photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, other = str(tn.save(tiny(), tmp_path / "a")), str(tn.save(tiny(seed=2), tmp_path / "b"))
     out = str(tmp_path / "trace.json")
@@ -147,6 +148,7 @@ def test_one_changed_weight_of_a_saved_checkpoint_is_found(
     assert re.fullmatch(r"error: The replay failed: projections\[0, 4\] is \S+ in the trace, but \S+ now\.\n", said)
 
 
+@pytest.mark.slow
 def test_untrained_weights_of_a_preset_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, pixels = tn.build(tn.preset("lite0-cub"), seed=0), picture(90, 120)
     Image.fromarray(pixels).save(tmp_path / "same.png")

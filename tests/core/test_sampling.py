@@ -128,6 +128,7 @@ def test_a_batch_of_resized_images_and_the_traversal_agree() -> None:
     np.testing.assert_allclose(trace.logits(), batched.logits[0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_official_cost_in_pixels_does_not_grow_with_the_image() -> None:
     model = tiny()
     read = [sum(tn.traverse(model, picture(side, side), budget=(3,)).pixels_read) for side in (512, 1024, 4096)]
@@ -235,6 +236,7 @@ def test_a_traversal_makes_no_copy_of_the_image(sampling: Sampling) -> None:
     assert before > pixels.nbytes and extra < pixels.nbytes / 4
 
 
+@pytest.mark.slow
 def test_crops_at_base_resolution_are_the_pixels_themselves() -> None:
     """448 px, cells of 5/14, base 160: the network sees exact pixels."""
     model = tn.build(tn.preset("lite0-cub"))

@@ -168,6 +168,7 @@ def test_the_times_of_all_looks_add_up_to_no_more_than_the_run() -> None:
     assert elapsed / 4 < trace.cost().seconds < elapsed
 
 
+@pytest.mark.slow
 def test_peak_memory_includes_what_was_allocated_during_the_run() -> None:
     before: list[int] = []
     held: list[np.ndarray] = []

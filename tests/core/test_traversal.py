@@ -289,6 +289,7 @@ def test_a_traversal_is_deterministic() -> None:
     assert first.locations == second.locations
 
 
+@pytest.mark.slow
 def test_concurrent_traversals_of_one_model_do_not_mix() -> None:
     from concurrent.futures import ThreadPoolExecutor
 

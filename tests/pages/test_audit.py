@@ -173,6 +173,7 @@ def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
     assert "another, measured on needles" in auditor.render_audit("tnet-lite0-cub")
 
 
+@pytest.mark.slow
 def test_an_untrained_model_has_a_report_but_no_audit(explorer: Explorer) -> None:
     bare = Explorer(build_model_cache())
     assert bare.landing == UNTRAINED

@@ -59,6 +59,7 @@ def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explo
     )
 
 
+@pytest.mark.slow
 def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
     explorer: Explorer, untouched: OriginalPicture
 ) -> None:

@@ -79,6 +79,7 @@ def test_it_is_cancelled_between_batches_and_leaves_nothing(evaluator: Evaluator
     assert list(into.iterdir()) == [] and evaluator.cancel("me") is False
 
 
+@pytest.mark.slow
 def test_one_runs_at_a_time_and_few_wait(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
     file = zipped(garden, tmp_path / "z.zip")
     first = Held(evaluator, "0", file, tmp_path)

@@ -51,6 +51,7 @@ def test_what_is_known_about_its_making_comes_along(
     assert "# A tiny one" in (shipped / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_once_measured_the_card_states_the_numbers(trained: Path, tmp_path: Path) -> None:
     shipped, notes = tmp_path / "shipped", tmp_path / "notes.md"
     assert main([str(trained), str(shipped)]) == 0

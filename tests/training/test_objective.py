@@ -182,6 +182,7 @@ def test_without_looks_only_the_cross_entropies_remain() -> None:
     terms.total.backward()
 
 
+@pytest.mark.slow
 def test_a_plain_classifier_learns_from_its_cross_entropy_in_full() -> None:
     model, images, labels = small_model(config=PLAIN), pictures(2), torch.tensor([1, 4])
     out = model.forward_train(images)

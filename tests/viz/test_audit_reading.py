@@ -130,6 +130,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tnet-needles", "tnet-lite0-imagenet"])
 def test_no_damage_breaks_the_page(name: str, tmp_path: Path) -> None:
     whole = content(name)
@@ -168,6 +169,7 @@ MOVES = {
 }
 
 
+@pytest.mark.slow
 def test_moves_are_shown_where_they_were_measured(tmp_path: Path) -> None:
     raw = content("tnet-lite0-cub") | {"equivariance": MOVES}
     audit = audit_of(tmp_path, raw)

@@ -8,6 +8,7 @@ import pytest
 from viz.examples import DRAWINGS, draw_picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(DRAWINGS)))
 def test_an_example_is_the_same_every_time(index: int) -> None:
     np.testing.assert_array_equal(draw_picture(index), DRAWINGS[index].draw())

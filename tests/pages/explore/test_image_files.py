@@ -30,6 +30,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, Path]:
     return Explorer(build_model_cache(folder / "model")), folder / "mine.jpg"
 
 
+@pytest.mark.slow
 def test_the_trace_has_the_looks_that_were_added_by_hand(deep: tuple[Explorer, Path]) -> None:
     explorer, file = deep
     session, _ = explorer.open_picture(explorer.landing, str(file))
@@ -45,6 +46,7 @@ def test_the_trace_has_the_looks_that_were_added_by_hand(deep: tuple[Explorer, P
     assert (original["extension"], original["type"]) == ("jpg", "image/jpeg")
 
 
+@pytest.mark.slow
 def test_a_drawn_example_comes_as_a_file_without_loss() -> None:
     explorer = Explorer(build_model_cache())
     assert explorer.landing == UNTRAINED

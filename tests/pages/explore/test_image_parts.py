@@ -74,6 +74,7 @@ def test_of_an_example_too(explorer: Explorer) -> None:
     np.testing.assert_array_equal(pixels(answer), source.gather(np.arange(20, 70), np.arange(10, 90)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiles.tif", "lines.png"])
 def test_of_a_file_that_is_read_in_parts_only_these_are_decoded(
     name: str, explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
@@ -189,6 +190,7 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
     assert before > 0 and while_looking == 0
 
 
+@pytest.mark.slow
 def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     explorer: Explorer, tmp_path: Path, as_large: None, hashing: Hashing
 ) -> None:

@@ -48,6 +48,7 @@ def test_without_a_link_the_landing_page_is_shown(explorer: Explorer) -> None:
     assert (found.session, found.sent) == explorer.open_picture(explorer.landing, 0)
 
 
+@pytest.mark.slow
 def test_a_link_leads_to_its_checkpoint_example_budget_and_classes(explorer: Explorer) -> None:
     names = [build_address(explorer, "deep", where)["example"] for where in range(len(explorer.list_pictures("deep")))]
     assert len(set(names)) == len(names) > 2

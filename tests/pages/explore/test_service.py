@@ -24,7 +24,9 @@ from tnet_core.checkpoints import Registry
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    return Explorer(build_model_cache())
+    explorer = Explorer(build_model_cache())
+    assert explorer.landing  # opens the untrained network, which is offered from then on
+    return explorer
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Explorer, str]:
     return Explorer(build_model_cache(folder / "model")), str(folder / "mine.png")
 
 
+@pytest.mark.slow
 def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
     assert explorer.landing == UNTRAINED
     with BackboneCalls(explorer.models.open(UNTRAINED)) as calls:
@@ -128,6 +131,7 @@ def test_a_picture_that_is_not_there_is_refused(explorer: Explorer, where: int |
         explorer.open_picture(UNTRAINED, where)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path) -> None:
     fields = entry_fields(save_birds(tmp_path / "garden-birds"))
     (tmp_path / "garden-birds" / "model.safetensors").write_bytes(b"damaged")
@@ -139,6 +143,7 @@ def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path
     assert "is not what the registry promises" in notice
 
 
+@pytest.mark.slow
 def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explorer, str]) -> None:
     explorer, file = deep
     session, _ = explorer.open_picture(explorer.landing, file)

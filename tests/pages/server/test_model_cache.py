@@ -126,6 +126,7 @@ def test_a_registry_that_cannot_be_read_leaves_an_empty_shelf_and_a_sentence(tmp
     assert "must be a list" in found.problems[0]
 
 
+@pytest.mark.slow
 def test_only_a_few_models_stay_in_memory(checkpoint: Path) -> None:
     names = [f"birds-{n}" for n in range(6)]
     found = cache(*(entry_fields(checkpoint, id=name) for name in names), beside=checkpoint)

@@ -125,6 +125,7 @@ def test_impossible_options_are_refused(changes: dict[str, object], message: str
         options(tmp_path, **changes)
 
 
+@pytest.mark.slow
 def test_the_location_module_reads_the_latest_map_that_tells_the_cells_apart() -> None:
     config = tn.preset("lite0-imagenet")
     late = choose_late_map(config)

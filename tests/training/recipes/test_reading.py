@@ -212,6 +212,7 @@ def test_a_recipe_made_in_python_can_be_checked_too() -> None:
         check_recipe(replace(Recipe(name="odd"), epochs=-1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -301,6 +302,7 @@ scalars = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(a
 texts = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(texts, st.recursive(scalars | texts, lambda inner: st.lists(inner, max_size=3), max_leaves=5)))
 def test_what_is_dumped_is_parsed_to_the_same(value: dict[str, object]) -> None:
     assert parse(dump(value)) == value

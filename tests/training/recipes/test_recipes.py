@@ -69,6 +69,7 @@ def test_every_model_of_the_paper_and_of_ours_has_a_recipe() -> None:
     assert without == {"fmow-b0", "fmow-b0-3l"}  # trained in two stages, each a recipe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list_recipes())
 def test_a_recipe_reads_describes_itself_and_survives_a_round_trip(name: str) -> None:
     recipe = read_recipe(name)

@@ -102,6 +102,7 @@ def test_boxes_hold_exactly_what_tells_the_class(index: int) -> None:
     assert not (differs & ~inside).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("glyph", [8, 13, 18, 24])
 def test_no_pixel_outside_the_boxes_tells_the_class(glyph: int) -> None:
     dataset = NeedlesDataset(replace(SMALL, glyph=glyph, needles=4), "validation", 21)
