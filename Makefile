@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --
 
 help:
 	@echo "make app     create $(VENV), install, run app.py (ARGS='--port 8000' passes options)"
-	@echo "make quick   lint and the tests without browser, training and processes: below a minute (ARGS='tests/core' for a part)"
+	@echo "make quick   lint and the tests without browser, training and processes: about a minute (ARGS='tests/core' for a part)"
 	@echo "make test    lint, types and all tests that guard behaviour (ARGS as above)"
 	@echo "make test-long  what takes long: whole trainings with several seeds, all recipes"
 	@echo "make format  rewrite the code in the project's format"

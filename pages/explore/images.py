@@ -10,6 +10,7 @@ import numpy as np
 import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import MAX_PART_SIDE
+from pages.server.open_images import PICTURE_GONE
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from tnet_core.numbers import entries, whole
 from viz.common.payload import encode_lossless_webp
@@ -61,5 +62,5 @@ def _find_original(explorer: Explorer, session: Session) -> Path | np.ndarray:
     if isinstance(session.where, int):
         return explorer.list_pictures(session.spec)[session.where].open()
     if not Path(session.where).is_file():
-        raise tn.TNetError("This picture is not here any more: choose or upload it again.")
+        raise tn.TNetError(PICTURE_GONE)
     return Path(session.where)

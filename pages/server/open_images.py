@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tnet_core as tn
 
+PICTURE_GONE = "This picture is not here any more: choose or upload it again."
 MAX_OPEN_BYTES = 512 << 20  # one of the largest kind that is decoded whole fits
 MAX_OPEN_FILES = 3  # those that are read in parts hold little more than rows of tiles and open files
 
@@ -28,7 +29,7 @@ class OpenImages:
             if not path.is_file():
                 raise FileNotFoundError
         except (OSError, ValueError):
-            raise tn.TNetError("This picture is not here any more: choose or upload it again.") from None
+            raise tn.TNetError(PICTURE_GONE) from None
         with self._lock:
             source = self._sources.pop(key, None)
             if source is not None:
