@@ -5,51 +5,38 @@ import tnet_core as tn
 model = tn.build(tn.preset("cub-b0"))            # or tn.load("folder")
 trace = tn.traverse(model, "bird.jpg", budget=(5,))
 trace.locations, trace.logits(k=3), trace.contributions(trace.prediction)
+
+The public names are in `tnet_core/api.py`. They, and PyTorch with them, are imported when the first of them is used, so
+that a command's help appears at once.
 """
 
-from tnet_core import checkpoints, compare, explain, official
-from tnet_core.build import build, default_device
-from tnet_core.checkpoints import load, save
-from tnet_core.cost import count_parameters, flops
-from tnet_core.errors import TNetError
-from tnet_core.imageio import ImageSource
-from tnet_core.inference import policies
-from tnet_core.inference.optimise.optimised import optimised
-from tnet_core.inference.traversal import Traversal, traverse
-from tnet_core.modeling.config import TNetConfig
-from tnet_core.modeling.presets import preset, presets
-from tnet_core.modeling.tnet import TNet, TrainOutput
-from tnet_core.records import Contributions, Cost, Distribution, Location, Step
-from tnet_core.trace import Trace
+from __future__ import annotations
 
-__version__ = "0.2.0"  # the only place; CITATION.cff and CHANGELOG.md are held to it by a test
+import importlib
+import importlib.util
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Contributions",
-    "Cost",
-    "Distribution",
-    "ImageSource",
-    "Location",
-    "Step",
-    "TNet",
-    "TNetConfig",
-    "TNetError",
-    "Trace",
-    "TrainOutput",
-    "Traversal",
-    "build",
-    "checkpoints",
-    "compare",
-    "count_parameters",
-    "default_device",
-    "explain",
-    "flops",
-    "load",
-    "official",
-    "optimised",
-    "policies",
-    "preset",
-    "presets",
-    "save",
-    "traverse",
-]
+if TYPE_CHECKING:
+    from tnet_core.api import *  # noqa: F403
+
+if sys.argv[:1] == ["-m"]:  # a command of this package, not an import: PyTorch's threads read this when it is imported
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+__version__ = "0.2.0"  # the only place; the package takes it from here, CITATION.cff and CHANGELOG.md are held to it
+
+
+def __getattr__(name: str) -> Any:
+    """Return a module of the package, or a public name; the first such name that is used imports all of them."""
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        return importlib.import_module(f"{__name__}.{name}")
+    api = importlib.import_module("tnet_core.api") if not name.startswith("_") or name == "__all__" else None
+    if api is None or name not in ("__all__", *api.__all__):
+        raise AttributeError(f"module '{__name__}' has no attribute {name!r}")
+    globals().update({each: getattr(api, each) for each in ("__all__", *api.__all__)})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *importlib.import_module("tnet_core.api").__all__})

@@ -1,7 +1,8 @@
 """Command line: traverse an image and print every look and its share of the decision, or check a trace again.
 
-python -m tnet_core IMAGE --checkpoint ID|FOLDER|hf:owner/name[@revision] --budget 5
-python -m tnet_core replay TRACE --image FILE [--checkpoint … | --preset …]
+tnet look IMAGE [--checkpoint ID|FOLDER|hf:owner/name[@revision]] [--budget 5]     or python -m tnet_core …
+tnet look IMAGE --stop                                      looks no further once it is sure enough
+tnet replay TRACE --image FILE [--checkpoint … | --preset …]                      or python -m tnet_core replay …
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import argparse
 import io
 import sys
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from tnet_core import checkpoints
-from tnet_core.build import build
-from tnet_core.errors import TNetError
-from tnet_core.inference.replay import replay
+from tnet_core.building import build
+from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy
+from tnet_core.errors import TNetError, reason
+from tnet_core.inference.conversion import PRECISIONS
+from tnet_core.inference.engine import optimised
+from tnet_core.inference.replay import TOLERANCE, find_tolerance, replay
 from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.presets import preset
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import write_atomically
+from tnet_core.stopping import StoppingRule
 from tnet_core.trace import Trace
 
 
@@ -35,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         else:
             _traverse(_parser().parse_args(arguments))
     except TNetError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print("error:", *str(error).splitlines(), file=sys.stderr)  # one line, whatever a file's name holds
         return 2
     except BrokenPipeError:  # the reader of our output went away (`… | head`)
         sys.stderr.close()
@@ -44,13 +49,16 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _traverse(options: argparse.Namespace) -> None:
+    if options.json is not None:
+        _check_new_file(options.json)  # before the long work
     trace = traverse(
         _model(options),
         options.image,
-        _numbers(options.budget),
-        _policy(options.policy),
-        _levels(options.levels),
+        parse_budget(options.budget),
+        parse_policy(options.policy),
+        parse_levels(options.levels),
         sampling=options.sampling,
+        stop=_rule(options),
     )
     print(report(trace, top=options.top))
     if options.json is not None:
@@ -65,37 +73,52 @@ def _replay(options: argparse.Namespace) -> str:
     trace = Trace.from_json(text)
     if options.checkpoint is None and options.preset is None:
         options.checkpoint = trace.source
+    options.precision = trace.precision
     again = replay(trace, _model(options), options.image)
+    tolerance = find_tolerance(trace, again)
+    within = "" if tolerance == TOLERANCE else f" in {trace.precision}, within {tolerance:g} of the largest of its kind"
     return (
-        f"The replay passed: {len(again.locations)} looks and every number of the trace agree; "
+        f"The replay passed: {len(again.locations)} looks and every number of the trace agree{within}; "
         f"predicted {again.class_name(again.prediction)}."
     )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tnet_core",
+        prog=name_program("tnet_core"),
         description="Traverse an image and print every look and its share of the decision.",
-        epilog="python -m tnet_core replay TRACE --image FILE checks a trace again.",
+        epilog="tnet replay TRACE --image FILE checks a trace again.",
     )
     parser.add_argument("image", help="an image file")
-    weights = parser.add_mutually_exclusive_group(required=True)
-    weights.add_argument("--checkpoint", metavar="ID|FOLDER|hf:…", help="registry id, folder or Hub repository")
+    weights = parser.add_mutually_exclusive_group()
+    weights.add_argument(
+        "--checkpoint", metavar="ID|FOLDER|hf:…",
+        help="registry id, folder or Hub repository (default: the first of the registry, for any photograph)",
+    )  # fmt: skip
     weights.add_argument("--preset", metavar="NAME", help="a preset with random, untrained weights")
     parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
     parser.add_argument("--budget", metavar="K[,K…]", help="looks per grid, one number per level below the first")
     parser.add_argument("--levels", metavar="N|auto", help="processing levels (default: those of training)")
     parser.add_argument("--policy", default="learned", help="learned, random[:SEED], centre, raster, or cells: 3,7")
     parser.add_argument("--sampling", choices=("official", "native"), help="default: that of the checkpoint")
+    parser.add_argument("--stop", action="store_true", help="stop looking by the checkpoint's recommended rule")
+    parser.add_argument(
+        "--stop-rule",
+        metavar="LEAST,MOST,THRESHOLD",
+        help="stop by this rule, such as 1,3,0.9: one to three looks, 90 %%",
+    )
     parser.add_argument("--top", type=int, default=5, help="classes to print (default 5)")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where present)")
+    parser.add_argument(
+        "--precision", choices=tuple(PRECISIONS), help="bfloat16: faster on CPUs that have it, less exact"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the trace here")
     return parser
 
 
 def _replay_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tnet_core replay",
+        prog=name_program("tnet_core replay"),
         description="Take a trace's looks again and compare every number; fails and names the first that differs.",
     )
     parser.add_argument("trace", type=Path, help="a trace written with --json or taken from the app")
@@ -111,39 +134,42 @@ def _replay_parser() -> argparse.ArgumentParser:
 def _model(options: argparse.Namespace) -> TNet:
     if options.preset is not None:
         print(f"note: '{options.preset}' has random weights: looks and scores mean nothing.", file=sys.stderr)
-        return build(preset(options.preset), device=options.device)
-    return checkpoints.load(options.checkpoint, registry=options.registry, device=options.device)
+        model = build(preset(options.preset), device=options.device)
+    else:
+        if options.checkpoint is None:  # the first one is the one for any photograph
+            options.checkpoint = next(iter(checkpoints.Registry.load(options.registry).ids), "")
+        model = checkpoints.load(options.checkpoint, registry=options.registry, device=options.device)
+    return optimised(model, precision="bfloat16") if options.precision == "bfloat16" else model
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
+def _rule(options: argparse.Namespace) -> StoppingRule | bool:
+    if options.stop_rule is None:
+        return bool(options.stop)
     try:
-        return tuple(int(part) for part in text.split(","))
+        least, most, threshold = options.stop_rule.split(",")
+        return StoppingRule(int(least), int(most), float(threshold))
     except ValueError:
-        raise TNetError(f"A budget is whole numbers separated by commas, not '{text}'.") from None
+        raise TNetError(
+            f"A stopping rule is LEAST,MOST,THRESHOLD, such as 1,3,0.9, not '{options.stop_rule}'."
+        ) from None
 
 
-def _levels(text: str | None) -> int | Literal["auto"] | None:
-    if text is None:
-        return None
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise TNetError(f"The number of levels is a whole number or 'auto', not '{text}'.")
-    return int(text)
-
-
-def _policy(text: str) -> str | list[int]:
-    parts = text.split(",")
-    return [int(part) for part in parts] if all(part.strip().isdecimal() for part in parts) else text
+def _check_new_file(path: Path) -> None:
+    """Refuse a place where something is already, or where no file can be made."""
+    try:
+        if path.is_file() or path.is_dir():
+            raise TNetError(f"There is a file or folder '{path}' already; name another with --json or remove it.")
+        if not path.absolute().parent.is_dir():
+            raise TNetError(f"There is no folder '{path.absolute().parent}' to write '{path.name}' in.")
+    except OSError as error:
+        raise TNetError(f"Cannot write '{path}': {reason(error)}.") from None
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise TNetError(f"The trace cannot be written to '{path}' ({error.strerror}).") from None
+    if path.is_char_device() or path.is_fifo():  # such as /dev/stdout
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def report(trace: Trace, top: int = 5) -> str:
@@ -152,7 +178,7 @@ def report(trace: Trace, top: int = 5) -> str:
     weights, shares = trace.weights(), trace.contributions(predicted)
     lines = [
         f"model {trace.source} ({trace.config.name or trace.config.backbone}), policy {trace.policy}, "
-        f"{trace.sampling} sampling, image {trace.image.width} x {trace.image.height}",
+        f"{trace.sampling} sampling, {trace.precision}, image {trace.image.width} x {trace.image.height}",
         "",
         f"{'look':>5} {'level':>5} {'inside':>6} {'cell':>8} {'box x0 y0 x1 y1':>23} {'lift':>6} {'weight':>7} "
         f"{'contribution':>13}",
@@ -169,6 +195,8 @@ def report(trace: Trace, top: int = 5) -> str:
         lines.append(f"{place} {weight:>7.3f} {value:>+13.4f}")
     lines.append(f"{'bias':>66} {shares.bias:>+13.4f}")
     lines.append(f"{'logit of ' + trace.class_name(predicted):>66} {shares.total:>+13.4f}")
+    if trace.stop is not None:
+        lines += ["", f"{trace.stop.describe()} (The rule: {trace.stop.rule.describe()}.)"]
     probabilities, logits = trace.probabilities(), trace.logits()
     lines += ["", f"{'class':<40} {'probability':>11} {'logit':>9}"]
     for cls in np.argsort(-logits, kind="stable")[: max(top, 1)]:

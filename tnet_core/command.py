@@ -1,21 +1,167 @@
-"""How every command line ends: a sentence where the user is to blame, and an exit status."""
+"""Command lines: `tnet` with its sub-commands, and how every command ends.
+
+`tnet` imports nothing but this file until it knows which sub-command is meant, so that its help appears at once. Those
+of the core run in this process. The others need the app's or the training's code, which is not part of the installed
+package: they run the code of the clone that the current folder belongs to, in a Python of its own.
+"""
 
 from __future__ import annotations
 
+import difflib
+import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple, NoReturn
 
 from tnet_core.errors import TNetError
 
 
+class Command(NamedTuple):
+    """A sub-command of `tnet`: the module it runs, what is put before its arguments, and a line of help."""
+
+    module: str
+    help: str
+    before: tuple[str, ...] = ()
+
+
+CORE = {
+    "look": Command("tnet_core.__main__", "look at a picture: every look, its share of the decision, the classes"),
+    "replay": Command(
+        "tnet_core.__main__", "take the looks of a saved trace again and compare all numbers", ("replay",)
+    ),
+    "checkpoints": Command("tnet_core.checkpoints.__main__", "list, show, verify and add checkpoints"),
+    "convert-official": Command("tnet_core.official.__main__", "convert the authors' TensorFlow weights"),
+    "traverse": Command("tnet_core.batch.__main__", "take the looks of a whole data set; tables as Parquet files"),
+    "export": Command("tnet_core.export", "write a checkpoint as ONNX graphs, to be used without PyTorch"),
+}
+CLONE = {
+    "app": Command("app", "the app, in a browser on this machine"),
+    "train": Command("training.train", "train a model by a recipe"),
+    "evaluate": Command("training.evaluate", "measure a checkpoint on images with known classes"),
+    "adapt": Command("training.adapt", "teach a pretrained classifier where to look"),
+    "bundle": Command("training.bundle", "make a checkpoint ready to share: half precision, model card"),
+    "publish": Command("training.publish", "put a checkpoint on the Hugging Face Hub"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `tnet SUB-COMMAND …` and return its exit status."""
+    name, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or ["--help"]
+    if name in ("--help", "-h", "help"):
+        print(describe_commands())
+        return 0
+    if name == "--version":
+        from tnet_core import __version__
+
+        print(f"tnet-explorer {__version__}")
+        return 0
+    try:
+        if name in CLONE:
+            run_in_clone(name, rest)
+        if name not in CORE:
+            near = difflib.get_close_matches(name, [*CORE, *CLONE], n=1)
+            hint = f"did you mean '{near[0]}'?" if near else "'tnet --help' lists them."
+            raise TNetError(f"tnet has no sub-command {name!r:.60}; {hint}")
+    except TNetError as error:
+        print(error, file=sys.stderr)
+        return 2
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # PyTorch's threads read it when it is imported
+    sys.argv[0] = f"tnet {name}"
+    command = CORE[name]
+    status: int = importlib.import_module(command.module).main([*command.before, *rest])
+    return status
+
+
+def describe_commands() -> str:
+    """Return the page that `tnet --help` prints."""
+    width = max(map(len, (*CORE, *CLONE)))
+    core, clone = (
+        "\n".join(f"  {name:<{width}}  {command.help}" for name, command in commands.items())
+        for commands in (CORE, CLONE)
+    )
+    return f"""usage: tnet SUB-COMMAND …
+
+TNet is an image classifier that looks at a thumbnail, chooses where to look closer, and
+decides from the few regions it looked at. These commands show where it looks and why.
+
+Start with any photograph:
+  tnet look photo.jpg
+
+Everywhere:
+{core}
+
+In a clone of the project, whose code they run:
+{clone}
+
+'tnet SUB-COMMAND --help' explains one of them, 'tnet --version' prints the version."""
+
+
+def name_program(module: str) -> str:
+    """Return what a command is called in its help: `tnet NAME`, or `python -m MODULE` where it was run that way."""
+    return sys.argv[0] if sys.argv[0].startswith("tnet ") else f"python -m {module}"
+
+
+def run_in_clone(name: str, arguments: Sequence[str]) -> NoReturn:
+    """Replace this process by a new Python that runs a command of the clone, which comes first on its path."""
+    clone = find_clone()
+    if clone is None:
+        raise TNetError(
+            f"'tnet {name}' runs code of the project's repository, which is not part of the installed package: "
+            "clone the repository and call it in a folder of the clone."
+        )
+    module = CLONE[name].module
+    code = [str(clone / "app.py")] if module == "app" else ["-m", module]
+    path = os.pathsep.join([str(clone), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # -P: neither the current folder nor that of a script comes before the clone. The new Python takes this one's
+    # place, so that signals reach it and its exit status is the command's.
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, "-P", *code, *arguments], {**os.environ, "PYTHONPATH": path})
+
+
+def find_clone() -> Path | None:
+    """Return the clone that the current folder lies in, or else the one that this code was imported from."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[1]):
+        if all((folder / part).is_file() for part in ("app.py", "tnet_core/command.py", "training/train.py")):
+            return folder
+    return None
+
+
+def parse_budget(text: str | None) -> tuple[int, ...] | None:
+    """Return the looks per grid that an option such as '4,2' names; None where it is not given."""
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise TNetError(f"A budget is whole numbers separated by commas, not '{text}'.") from None
+
+
+def parse_levels(text: str | None) -> int | Literal["auto"] | None:
+    """Return the number of levels that an option names, or 'auto'; None where it is not given."""
+    if text is None:
+        return None
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise TNetError(f"The number of levels is a whole number or 'auto', not '{text}'.")
+    return int(text)
+
+
+def parse_policy(text: str) -> str | list[int]:
+    """Return a policy's name, or the cells that an option such as '3,7' names."""
+    parts = text.split(",")
+    return [int(part) for part in parts] if all(part.strip().isdecimal() for part in parts) else text
+
+
 def finished(run: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
-    """Exit status of a command: what it returns (None: 0), 1 after an error of the user, 130 after Ctrl-C."""
+    """Exit status of a command: what it returns (None: 0), 2 after an error of the user, 130 after Ctrl-C."""
     try:
         return run() or 0
     except TNetError as error:
         _say(str(error))
-        return 1
+        return 2
     except KeyboardInterrupt:
         _say(interrupted)
         return 130
@@ -26,4 +172,37 @@ def finished(run: Callable[[], int | None], interrupted: str = "Interrupted.") -
 
 def _say(sentence: str) -> None:
     if os.environ.get("RANK", "0") == "0":  # once, not by every process of a distributed run
-        print(sentence, file=sys.stderr)
+        print(*sentence.splitlines(), file=sys.stderr)  # one line, whatever a file's name holds
+
+
+def warn_of_lone_process() -> None:
+    """Say so where Accelerate was asked for several processes and, since --multi_gpu is missing, started one."""
+    count = read_launched_count(_read_parent_command())
+    if count > 1 and int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        print(
+            f"Accelerate started one process, not {count}: add --multi_gpu to 'accelerate launch', also without a GPU.",
+            file=sys.stderr,
+        )
+
+
+def _read_parent_command() -> list[str]:
+    """Return the words of the command that started this process; none where they cannot be read."""
+    try:
+        return Path(f"/proc/{os.getppid()}/cmdline").read_text(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def read_launched_count(words: Sequence[str]) -> int:
+    """Return how many processes an 'accelerate launch' asks for; 1 for any other command."""
+    if not any("accelerate" in word for word in words):
+        return 1
+    pairs = [part for word in words for part in word.split("=", 1)]
+    for name, value in pairwise(pairs):
+        if name.replace("-", "_") == "__num_processes" and value.isdigit():
+            return int(value)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,6 +35,25 @@ def entries(value: object, what: str) -> tuple[object, ...]:
         raise TNetError(f"{what} must be a list of whole numbers, not {value!r:.60}.") from None
 
 
+def correlate_ranks(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return Spearman's correlation of each row: (B, N) twice -> (B,); NaN where all values of a row are equal.
+
+    Values that tie share the mean of their ranks. Those less than 1e-12 apart tie.
+    """
+    a, b = (_centre_ranks(values) for values in (first, second))
+    length = np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(length > 0, (a * b).sum(1) / length, np.nan).clip(-1, 1)
+
+
+def _centre_ranks(values: np.ndarray) -> np.ndarray:
+    """Return twice the rank of each value minus that of the middle: the number of smaller minus that of larger ones."""
+    found = np.empty(values.shape)
+    for row, line in enumerate(values):
+        found[row] = np.sign(np.round(line[:, None] - line[None, :], 12)).sum(1)
+    return found
+
+
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Along the last axis."""
     exponentials = np.exp(logits - logits.max(-1, keepdims=True))

@@ -1,7 +1,8 @@
-"""The small frozen records a `Trace` consists of."""
+"""The small frozen records a `Trace` consists of, and the arithmetic of their boxes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,11 @@ class Location:
     lift: float  # probability over uniform: prob * cells
     path: tuple[int, ...]  # cell indices from the thumbnail down to this look
 
+    def __repr__(self) -> str:
+        inside = "" if self.parent is None else f" inside look {self.parent}"
+        box = ", ".join(f"{end:.3f}" for end in self.box)
+        return f"Location(level {self.level}, cell {self.index}{inside}, rank {self.rank}, box ({box}))"
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -34,6 +40,11 @@ class Distribution:
     path: tuple[int, ...]  # cell indices from the thumbnail down to that image
     logits: np.ndarray  # (n, n) float32, unit length
     probabilities: np.ndarray  # (n, n) float32
+
+    def __repr__(self) -> str:
+        whose = "the thumbnail" if self.parent is None else f"look {self.parent}"
+        n, best = self.logits.shape[0], int(self.order[0])
+        return f"Distribution({n} x {n} cells of {whose}, first cell {best} with lift {self.lift.flat[best]:.2f})"
 
     @property
     def cells(self) -> int:
@@ -110,3 +121,29 @@ class Cost:
     coverage: dict[int, float]  # level -> share of the image inside the union of its boxes
     seconds: float  # wall time: opening the image, the thumbnail and these looks
     peak_memory: int  # bytes, of the process during the run; 0 where unknown
+
+
+def union_area(boxes: Sequence[Box]) -> float:
+    """Exact area of the union of boxes, by coordinate compression."""
+    if not boxes:
+        return 0.0
+    corners = np.asarray(boxes, dtype=np.float64)
+    xs, ys = np.unique(corners[:, [0, 2]]), np.unique(corners[:, [1, 3]])
+    covered = np.zeros((len(ys) - 1, len(xs) - 1), dtype=bool)
+    left, right = np.searchsorted(xs, corners[:, 0]), np.searchsorted(xs, corners[:, 2])
+    top, bottom = np.searchsorted(ys, corners[:, 1]), np.searchsorted(ys, corners[:, 3])
+    for x0, y0, x1, y1 in zip(left, top, right, bottom, strict=True):
+        covered[y0:y1, x0:x1] = True
+    return float(np.diff(ys) @ covered @ np.diff(xs))
+
+
+def pixel_box(box: Box, width: int, height: int) -> tuple[int, int, int, int]:
+    """The box in whole pixels inside the picture, at least one of them."""
+    x0, x1 = _pixels(box[0], box[2], width)
+    y0, y1 = _pixels(box[1], box[3], height)
+    return x0, y0, x1, y1
+
+
+def _pixels(low: float, high: float, side: int) -> tuple[int, int]:
+    start = min(max(round(low * side), 0), side - 1)
+    return start, max(start + 1, min(round(high * side), side))

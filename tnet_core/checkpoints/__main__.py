@@ -1,4 +1,4 @@
-"""`python -m tnet_core.checkpoints`: list, show, verify and add checkpoints of the registry."""
+"""List, show, verify and add checkpoints of the registry: `tnet checkpoints`, `python -m tnet_core.checkpoints`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.digests import check_digest
-from tnet_core.checkpoints.drafting import digests_of, draft
-from tnet_core.checkpoints.entry import Entry
-from tnet_core.checkpoints.files import readable_size
-from tnet_core.checkpoints.format import load_folder
-from tnet_core.checkpoints.hub import cached_files, fetch_pinned
-from tnet_core.checkpoints.hub_id import PREFIX
-from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
-from tnet_core.command import finished
+from tnet_core.command import finished, name_program
+from tnet_core.schemas.files import readable_size
+from tnet_core.schemas.hub_id import PREFIX
+from tnet_core.schemas.registry import Entry
 
 
+# What needs PyTorch is imported where it is used: a list of checkpoints takes no model.
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     return finished(lambda: options.run(options))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tnet_core.checkpoints", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=name_program("tnet_core.checkpoints"), description="List, show, verify and add checkpoints."
+    )
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--registry", metavar="FILE", help="your own registry, added to the shipped one")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -81,6 +79,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    from tnet_core.checkpoints.loading import entry_card
+
     print(entry_card(Registry.load(options.registry).get(options.id), on_notice=_notice).text())
     return 0
 
@@ -98,6 +98,8 @@ def _verify_entry(entry: Entry, *, download: bool) -> int:
     """Print one line per file; returns how many are wrong."""
     folder = entry.folder
     if entry.hub is not None and (folder is None or not folder.is_dir()):
+        from tnet_core.checkpoints.hub import cached_files, fetch_pinned
+
         if download:
             fetch_pinned(entry.hub.id, entry.files)
         found = cached_files(entry.hub.id, entry.files)
@@ -115,6 +117,9 @@ def _verify_entry(entry: Entry, *, download: bool) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
+    from tnet_core.checkpoints import card_of, load, load_folder
+    from tnet_core.checkpoints.drafting import digests_of, draft
+
     target = Path(options.registry) if options.registry else Path("checkpoints.yaml")
     if options.source.startswith(PREFIX):
         card = card_of(load(options.source, device="cpu", on_notice=_notice))

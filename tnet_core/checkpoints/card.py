@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tnet_core.checkpoints.digests import FileDigest
-from tnet_core.checkpoints.evaluation import Evaluation
-from tnet_core.checkpoints.files import readable_size
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.evaluation import Evaluation
+from tnet_core.schemas.files import readable_size
+from tnet_core.schemas.registry import Entry, FileDigest
+from tnet_core.stopping import Calibration, StoppingRule
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class CheckpointCard:
     numbers: str = ""  # where its accuracy comes from
     config: TNetConfig | None = None
     class_names: tuple[str, ...] = ()
+    calibration: Calibration | None = None  # how sure it is; None: nobody measured it
+    stopping: StoppingRule | None = None  # recommended
     provenance: dict[str, Any] = field(default_factory=dict)
     evaluation: Evaluation | None = None
 
@@ -43,6 +46,8 @@ class CheckpointCard:
         if self.class_names:
             few = ", ".join(self.class_names[:3])
             rows.append(("classes", f"{few}{', …' if len(self.class_names) > 3 else ''} ({len(self.class_names)})"))
+        rows += [("calibration", "" if self.calibration is None else self.calibration.describe())]
+        rows += [("stopping", "" if self.stopping is None else self.stopping.describe())]
         rows += [("weights licence", self.licence_weights), ("data licence", self.licence_data)]
         rows += [("citation", self.citation), ("numbers", self.numbers)]
         rows += [(name, f"{readable_size(d.size)}, sha256 {d.sha256}") for name, d in self.files.items()]
@@ -52,6 +57,25 @@ class CheckpointCard:
             rows += [(f"  {list(r.budget)}", _result_text(r)) for r in self.evaluation.results]
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {_plain(value)}" for name, value in rows if value)
+
+
+def registry_card(entry: Entry) -> CheckpointCard:
+    """Return the card of an entry as far as the registry knows it."""
+    place = f"bundled {entry.where}" if entry.folder is not None else entry.where
+    return CheckpointCard(
+        source=entry.id,
+        origin=f"Registry '{entry.registry.name}', {place}, every file checked by its hash.",
+        title=entry.title,
+        description=entry.description,
+        repo=entry.hub.repo if entry.hub else None,
+        commit=entry.hub.commit if entry.hub else None,
+        verified=True,
+        files=entry.files,
+        licence_weights=entry.licence.weights,
+        licence_data=entry.licence.data,
+        citation=entry.citation,
+        numbers=entry.numbers,
+    )
 
 
 def card_of(model: TNet) -> CheckpointCard:

@@ -13,25 +13,16 @@ import json
 import os
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tnet_core.checkpoints.files import reason, write_atomically
-from tnet_core.checkpoints.strict_json import read_json
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.files import read_json, write_atomically
+from tnet_core.schemas.registry import FileDigest
 
 _MEMORY_BYTES = 1 << 20
 _MEMORY_ENTRIES = 1000
 _SETTLED_NS = 100_000_000  # a file touched less than 0.1 s ago could change again within one clock tick
-
-
-@dataclass(frozen=True)
-class FileDigest:
-    """What a file must be."""
-
-    sha256: str  # 64 lower-case hexadecimal digits
-    size: int
 
 
 def cache_folder() -> Path:

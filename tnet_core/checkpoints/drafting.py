@@ -9,9 +9,9 @@ from pathlib import Path
 import yaml
 
 from tnet_core.checkpoints.card import CheckpointCard, describe
-from tnet_core.checkpoints.digests import FileDigest, digest
-from tnet_core.checkpoints.files import FORMAT_FILES
-from tnet_core.checkpoints.registry_file import SCHEMA, parse_registry
+from tnet_core.checkpoints.digests import digest
+from tnet_core.schemas.files import FORMAT_FILES
+from tnet_core.schemas.registry import SCHEMA, FileDigest, parse_registry
 
 UNKNOWN = "not stated"
 

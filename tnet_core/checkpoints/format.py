@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import shutil
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -13,29 +14,22 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from tnet_core.build import place
+from tnet_core.building import place
 from tnet_core.checkpoints.card import CheckpointCard
-from tnet_core.checkpoints.config_file import (
-    CheckpointConfig,
-    check_class_names,
-    check_provenance,
-    read_config,
-    write_config,
-)
-from tnet_core.checkpoints.evaluation import read_evaluation
-from tnet_core.checkpoints.files import (
+from tnet_core.checkpoints.tensors import read_tensors, write_tensors
+from tnet_core.errors import TNetError, reason
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.checkpoint import CheckpointConfig, read_config, write_config
+from tnet_core.schemas.evaluation import read_evaluation
+from tnet_core.schemas.files import (
     CONFIG_FILE,
     EVALUATION_FILE,
     FORMAT_FILES,
     TENSOR_FILE,
     pickles_among,
-    reason,
     write_atomically,
 )
-from tnet_core.checkpoints.tensors import read_tensors, write_tensors
-from tnet_core.errors import TNetError
-from tnet_core.modeling.config import TNetConfig
-from tnet_core.modeling.tnet import TNet
 
 Notice = Callable[[str], None]
 
@@ -66,9 +60,11 @@ def save(
     if not isinstance(model, TNet):
         raise TNetError(f"Only a TNet can be saved as a checkpoint, not a '{type(model).__name__}'.")
     names = model.class_names if class_names is None else tuple(class_names)
-    config = CheckpointConfig(
-        model.config, check_class_names(names, model.config.num_classes), check_provenance(provenance or {})
-    )
+    try:
+        settings = {"calibration": model.calibration, "stopping": model.stopping, "provenance": provenance or {}}
+        config = CheckpointConfig.describe(model.config, names, **settings)
+    except TNetError as error:
+        raise TNetError(f"This checkpoint cannot be saved: {error}") from None
     state = model.state_dict()
     shapes = {name: tensor.shape for name, tensor in expected_tensors(model.config).items()}
     if {name: tensor.shape for name, tensor in state.items()} != shapes:
@@ -82,11 +78,17 @@ def save(
             evaluation.unlink(missing_ok=True)
 
     try:
+        is_new = not target.exists()
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TNetError(f"Cannot create the checkpoint folder '{target}': {reason(error)}.") from None
-    write_atomically(tensors, write)
-    write_config(target, config)
+    try:
+        write_atomically(tensors, write)
+        write_config(target, config)
+    except BaseException:  # no room, or interrupted: half a checkpoint is none
+        if is_new:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
     return target
 
 
@@ -137,10 +139,12 @@ def read_checkpoint(
 ) -> TNet:
     """Build the model of a folder and complete its card, reading nothing but the given files."""
     config = read_config(folder)
-    tensors = read_tensors(folder / TENSOR_FILE, expected_tensors(config.model))
-    model = empty_model(config.model)
+    architecture = replace(config.model, survey=config.survey)
+    tensors = read_tensors(folder / TENSOR_FILE, expected_tensors(architecture))
+    model = empty_model(architecture)
     model.load_state_dict(tensors, strict=True, assign=True)
     model.class_names = config.class_names
+    model.calibration, model.stopping = config.calibration, config.stopping
     model.source = card.source
     model.card = complete_card(card, folder, config, files=files, on_notice=on_notice)
     return place(model, device)
@@ -165,6 +169,8 @@ def complete_card(
         card,
         config=config.model,
         class_names=config.class_names,
+        calibration=config.calibration,
+        stopping=config.stopping,
         provenance=config.provenance,
         evaluation=evaluation,
     )

@@ -1,4 +1,4 @@
-"""Checkpoints from the Hub: pinned, bounded, hashed before first use, and without a network once cached."""
+"""Checkpoints and example pictures from the Hub: pinned, bounded, hashed before first use; no network once cached."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tnet_core.checkpoints.digests import FileDigest, check_digest, digest, is_remembered, matches_etag, remember
-from tnet_core.checkpoints.files import (
+from tnet_core.checkpoints.digests import check_digest, digest, is_remembered, matches_etag, remember
+from tnet_core.checkpoints.format import Notice, refuse_incomplete, warn_notice
+from tnet_core.checkpoints.hub_client import HubClient, RemoteFile
+from tnet_core.checkpoints.hub_errors import offline
+from tnet_core.errors import TNetError
+from tnet_core.schemas.files import (
     CONFIG_FILE,
     EVALUATION_FILE,
     MAX_BYTES,
@@ -16,11 +20,8 @@ from tnet_core.checkpoints.files import (
     TENSOR_FILE,
     readable_size,
 )
-from tnet_core.checkpoints.format import Notice, refuse_incomplete, warn_notice
-from tnet_core.checkpoints.hub_client import HubClient, RemoteFile
-from tnet_core.checkpoints.hub_errors import offline
-from tnet_core.checkpoints.hub_id import HubId, is_commit
-from tnet_core.errors import TNetError
+from tnet_core.schemas.hub_id import HubId, is_commit
+from tnet_core.schemas.registry import ExampleSet, FileDigest
 
 # The tensors come last: where they are cached, everything else was dealt with before.
 _ORDER = (README_FILE, EVALUATION_FILE, CONFIG_FILE, TENSOR_FILE)
@@ -37,36 +38,48 @@ class Fetched:
 
 def fetch_pinned(hub_id: HubId, files: Mapping[str, FileDigest]) -> Fetched:
     """The files of a registry entry: they must have the given sizes and hashes."""
-    client, commit = HubClient(hub_id), hub_id.revision
+    found = _fetch_listed(HubClient(hub_id), files, f"'{hub_id}'")
+    return Fetched(found[CONFIG_FILE].parent, hub_id.revision, dict(files))
+
+
+def fetch_pictures(examples: ExampleSet) -> dict[str, Path]:
+    """The example pictures of a registry entry, which lie in a Hub data set, each with the listed size and hash.
+
+    Nothing in them is decoded here: open them as `ImageSource`, which does not trust them either.
+    """
+    return _fetch_listed(HubClient(examples.id, "dataset"), examples.files, f"the data set '{examples.dataset}'")
+
+
+def _fetch_listed(client: HubClient, files: Mapping[str, FileDigest], whose: str) -> dict[str, Path]:
+    """The files in the local cache, as the registry lists them; needs no network once they are there."""
+    commit = client.hub_id.revision
     paths = {name: client.cached(name, commit) for name in files}
     wrong = [name for name, path in paths.items() if path is None or check_digest(path, files[name]) is not None]
     if wrong and client.offline:
         damaged = ", ".join(name for name in wrong if paths[name] is not None)
         if not damaged:
-            raise offline(hub_id)
-        raise TNetError(f"In the cache, {damaged} of '{hub_id}' is damaged, and HF_HUB_OFFLINE forbids a new download.")
-    for name in wrong:
+            raise offline(client.hub_id)
+        raise TNetError(f"In the cache, {damaged} of {whose} is damaged, and HF_HUB_OFFLINE forbids a new download.")
+    for name in wrong:  # all questions come before the first download
         remote = client.ask(name, commit)
         if remote is None:
             _refuse_missing(client, name, commit)
         elif remote.size != files[name].size:
             raise TNetError(
-                f"'{name}' of '{hub_id}' has {remote.size} bytes on the Hub, but the registry says {files[name].size}; "
+                f"'{name}' of {whose} has {remote.size} bytes on the Hub, but the registry says {files[name].size}; "
                 "nothing was downloaded."
             )
-    for name in sorted(wrong, key=_ORDER.index):
+    for name in sorted(wrong, key=lambda name: name == TENSOR_FILE):
         path = client.download(name, commit, files[name].size, force=paths[name] is not None)
         problem = check_digest(path, files[name], remembered=False)
         if problem is not None:
             client.forget(path)
             raise TNetError(
-                f"A file of '{hub_id}' is not what the registry promises and was removed: {problem}; do not use it "
+                f"A file of {whose} is not what the registry promises and was removed: {problem}; do not use it "
                 "unless the registry is known to be wrong."
             )
         paths[name] = path
-    folder = paths[CONFIG_FILE]
-    assert folder is not None
-    return Fetched(folder.parent, commit, dict(files))
+    return {name: path for name, path in paths.items() if path is not None}
 
 
 def cached_files(hub_id: HubId, files: Mapping[str, FileDigest]) -> Path | None:
@@ -119,6 +132,8 @@ def _survey(client: HubClient, revision: str) -> dict[str, RemoteFile]:
 
 
 def _refuse_missing(client: HubClient, name: str, revision: str) -> None:
+    if client.kind == "dataset":
+        raise TNetError(f"The Hub data set '{client.hub_id.repo}' has no file '{name}' at '{revision}'.")
     what = f"The Hub repository '{client.hub_id.repo}'"
     try:
         names = client.names(revision)

@@ -28,10 +28,10 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import tqdm as hub_tqdm
 
-from tnet_core.checkpoints.files import write_atomically
-from tnet_core.checkpoints.hub_errors import explain, unreachable
-from tnet_core.checkpoints.hub_id import HubId, is_commit
+from tnet_core.checkpoints.hub_errors import explain, give_up_slow_transfers, unreachable
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import write_atomically
+from tnet_core.schemas.hub_id import HubId, is_commit
 
 LIBRARY_NAME = "tnet-explorer"
 _QUESTION_TIMEOUT = 5.0  # of one network operation, in seconds
@@ -154,7 +154,8 @@ class HubClient:
         return api.model_info(self.hub_id.repo, revision=revision, timeout=_QUESTION_TIMEOUT)
 
     def download(self, name: str, commit: str, size: int, *, force: bool = False) -> Path:
-        """Fetch a file into the cache with a progress bar; whole or not at all."""
+        """Fetch a file into the cache with a progress bar; whole or not at all, and not from a server that dawdles."""
+        give_up_slow_transfers()
         found = self._guard(
             lambda: hf_hub_download(
                 self.hub_id.repo,

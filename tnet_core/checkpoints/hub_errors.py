@@ -1,10 +1,27 @@
-"""What went wrong with the Hub, in one sentence each."""
+"""What went wrong with the Hub, in one sentence each, and a least rate for downloads.
+
+The library's own timeouts are between two packets, and its progress is counted in blocks of megabytes: a server that
+sends a byte a second would never be given up.
+"""
 
 from __future__ import annotations
 
 import errno
+import time
+from collections.abc import Iterator
 
-from httpx2 import HTTPError, InvalidURL, ProtocolError, ReadError, UnsupportedProtocol, WriteError
+from httpx2 import (
+    HTTPError,
+    InvalidURL,
+    ProtocolError,
+    ReadError,
+    Response,
+    SyncByteStream,
+    TooManyRedirects,
+    UnsupportedProtocol,
+    WriteError,
+)
+from huggingface_hub import get_session
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -14,9 +31,8 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from tnet_core.checkpoints.files import reason
-from tnet_core.checkpoints.hub_id import HubId
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.hub_id import HubId
 
 
 def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
@@ -29,6 +45,13 @@ def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
         return offline(hub_id)
     if isinstance(error, HfHubHTTPError):
         return TNetError(_refusal(error, hub_id, endpoint))
+    if isinstance(error, TooManyRedirects):
+        return TNetError(f"The Hub at {endpoint} redirects in a circle; try again later, or use another HF_ENDPOINT.")
+    if isinstance(error, UnsupportedProtocol) and endpoint.startswith(("http://", "https://")):
+        return TNetError(
+            f"The Hub at {endpoint} redirects to an address that is neither http nor https, so nothing was fetched; "
+            "use another HF_ENDPOINT."
+        )
     if isinstance(error, (InvalidURL, UnsupportedProtocol)):
         return TNetError(f"HF_ENDPOINT is '{endpoint}', which is not the address of a server.")
     if isinstance(error, (ProtocolError, ReadError, WriteError)):
@@ -78,3 +101,44 @@ def unreachable(endpoint: str) -> TNetError:
         f"The Hub at {endpoint} cannot be reached: check the network; what was downloaded before works without one if "
         "it is asked for by its full commit."
     )
+
+
+_WINDOW = 30.0  # seconds after which the rate is judged, again and again
+_LEAST_RATE = 1000  # bytes a second
+
+
+class _TimedStream(SyncByteStream):
+    """The bytes of an answer as long as they come fast enough."""
+
+    def __init__(self, stream: SyncByteStream, host: str) -> None:
+        self._stream, self._host = stream, host
+
+    def __iter__(self) -> Iterator[bytes]:
+        received, since = 0, time.monotonic()
+        for part in self._stream:
+            received += len(part)
+            now = time.monotonic()
+            if now - since > _WINDOW:
+                if received < _LEAST_RATE * (now - since):
+                    raise TNetError(
+                        f"The server {self._host} sent {received} bytes in {now - since:.0f} seconds, too slow to wait "
+                        "for; try again later."
+                    )
+                received, since = 0, now
+            yield part
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _watch(response: Response) -> None:
+    if isinstance(response.stream, SyncByteStream):
+        response.stream = _TimedStream(response.stream, response.request.url.host)
+
+
+def give_up_slow_transfers() -> None:
+    """Let the library's connections end transfers below the least rate."""
+    session = get_session()
+    hooks = session.event_hooks
+    if _watch not in hooks["response"]:
+        session.event_hooks = {**hooks, "response": [*hooks["response"], _watch]}

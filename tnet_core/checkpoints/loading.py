@@ -8,16 +8,16 @@ from pathlib import Path
 
 import torch
 
-from tnet_core.checkpoints.card import CheckpointCard
-from tnet_core.checkpoints.config_file import read_config
+from tnet_core.checkpoints.card import CheckpointCard, registry_card
 from tnet_core.checkpoints.digests import check_digest
-from tnet_core.checkpoints.entry import Entry
 from tnet_core.checkpoints.format import Notice, complete_card, load_folder, read_checkpoint
 from tnet_core.checkpoints.hub import cached_files, fetch, fetch_pinned
-from tnet_core.checkpoints.hub_id import PREFIX, HubId
-from tnet_core.checkpoints.registry import Registry
+from tnet_core.checkpoints.registry import Registry, describe_repair
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.checkpoint import read_config
+from tnet_core.schemas.hub_id import PREFIX, HubId
+from tnet_core.schemas.registry import Entry
 
 
 def load(
@@ -67,7 +67,7 @@ def _existing(text: str) -> Path | None:
 def load_entry(entry: Entry, *, device: torch.device | str | None = None, on_notice: Notice | None = None) -> TNet:
     """Load a checkpoint of the registry; no file is opened before its hash was checked."""
     return read_checkpoint(
-        entry_folder(entry), entry.card(), files=tuple(entry.files), device=device, on_notice=on_notice
+        entry_folder(entry), registry_card(entry), files=tuple(entry.files), device=device, on_notice=on_notice
     )
 
 
@@ -79,17 +79,20 @@ def entry_folder(entry: Entry) -> Path:
     for name, expected in entry.files.items():
         problem = check_digest(entry.folder / name, expected)
         if problem is not None:
-            raise TNetError(f"The bundled checkpoint '{entry.id}' is not what the registry promises: {problem}.")
+            raise TNetError(
+                f"The bundled checkpoint '{entry.id}' is not what the registry promises: {problem}. "
+                f"{describe_repair(entry, name)}."
+            )
     return entry.folder
 
 
 def entry_card(entry: Entry, *, on_notice: Notice | None = None) -> CheckpointCard:
     """All that is known about an entry without downloading anything."""
-    here = entry.folder is not None and entry.folder.is_dir()
+    card, here = registry_card(entry), entry.folder is not None and entry.folder.is_dir()
     if not here and (entry.hub is None or cached_files(entry.hub.id, entry.files) is None):
-        return replace(entry.card(), origin=f"Registry '{entry.registry.name}', {entry.where}, not downloaded yet.")
+        return replace(card, origin=f"Registry '{entry.registry.name}', {entry.where}, not downloaded yet.")
     folder = entry_folder(entry)
-    return complete_card(entry.card(), folder, read_config(folder), files=tuple(entry.files), on_notice=on_notice)
+    return complete_card(card, folder, read_config(folder), files=tuple(entry.files), on_notice=on_notice)
 
 
 def _load_hub(hub_id: HubId, device: torch.device | str | None, on_notice: Notice | None) -> TNet:

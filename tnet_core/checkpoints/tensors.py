@@ -11,8 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tnet_core.checkpoints.files import MAX_BYTES, TENSOR_FILE, reason
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.files import MAX_BYTES, TENSOR_FILE
 
 _MAX_HEADER = 16 << 20
 _FLOATING = {"F32", "F16", "BF16"}
@@ -29,8 +29,11 @@ def write_tensors(path: Path, state: Mapping[str, Tensor], *, half: bool) -> Non
     if broken:
         raise TNetError("This model cannot be saved: " + _listed("with values that are not finite", broken) + ".")
     stored = {name: _stored(name, tensor.detach().cpu(), half) for name, tensor in state.items()}
+    path.touch()  # with the mode that the umask gives: the library's own is for the user alone
+    mode = path.stat().st_mode
     try:
         save_file(stored, path, metadata={"format": "pt"})
+        path.chmod(mode)
     except SafetensorError as error:
         raise OSError(reason(error)) from None  # what it wraps: a full disk, a folder that may not be written
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from tnet_core.compare.ledger import LedgerDifference, LedgerRow, common_classes, ledger_difference
-from tnet_core.compare.overlap import (
+from tnet_core.compare.similarity import (
     Overlap,
+    RankCorrelation,
     agreement,
     area_overlap,
+    kendall,
+    order_correlation,
     overlap,
     same_grid,
     same_image,
+    score_correlation,
     shared_cells,
+    spearman,
     within,
 )
-from tnet_core.compare.ranks import RankCorrelation, kendall, order_correlation, score_correlation, spearman
 from tnet_core.errors import TNetError
 from tnet_core.inference.policies import ranked, resolve
 from tnet_core.trace import Trace

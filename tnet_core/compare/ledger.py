@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tnet_core.compare.overlap import same_grid
+from tnet_core.compare.similarity import same_grid
 from tnet_core.trace import Trace
 
 Path = tuple[int, ...]

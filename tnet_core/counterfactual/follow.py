@@ -19,6 +19,7 @@ import numpy as np
 
 from tnet_core.counterfactual.transforms import Axis, Placement
 from tnet_core.modeling.config import TNetConfig
+from tnet_core.numbers import correlate_ranks
 from tnet_core.sampling.frame import Frame
 
 # Of a cell. An official grid may lie half a pixel beside the picture's middle: that is no other place.
@@ -31,6 +32,7 @@ class Lattice:
 
     rows: tuple[float, ...]
     cols: tuple[float, ...]
+    size: tuple[float, float] = (0.0, 0.0)  # of a cell, normalised: across, down; 0: only its centre is known
 
     @staticmethod
     def of(config: TNetConfig, width: int, height: int) -> Lattice:
@@ -40,6 +42,7 @@ class Lattice:
         return Lattice(
             tuple((start + down.cell / 2) / frame.height for start in down.starts),
             tuple((start + across.cell / 2) / frame.width for start in across.starts),
+            (across.cell / frame.width, down.cell / frame.height),
         )
 
     @property
@@ -86,8 +89,8 @@ def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: 
     was, now = (np.stack([cell // n, cell % n], 1) for cell in (first, then))
     inside = ((goal >= -0.5 - SLACK) & (goal <= n - 0.5 + SLACK)).all(1)
     return Followed(
-        content=spearman(came[:, known], new[:, known]),
-        position=spearman(old[:, known], new[:, known]),
+        content=correlate_ranks(came[:, known], new[:, known]),
+        position=correlate_ranks(old[:, known], new[:, known]),
         cells=int(known.sum()),
         moved=inside & (_distance(was, goal) > 0.5 + SLACK),
         followed=_distance(now, goal) <= 0.5 + SLACK,
@@ -105,22 +108,6 @@ def origins(centres: Sequence[float], axis: Axis) -> np.ndarray:
 def places(centres: Sequence[float], axis: Axis) -> np.ndarray:
     """For each cell of the unchanged picture the cell its centre is at now, as a fraction; it may lie outside."""
     return _snapped(_index(np.array([axis.forward(centre) for centre in centres]), centres))
-
-
-def spearman(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Rank correlation of each row: (B, cells) twice -> (B,); NaN where all values of a row are equal."""
-    a, b = (_ranks(values) for values in (first, second))
-    length = np.sqrt((a * a).sum(1) * (b * b).sum(1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(length > 0, (a * b).sum(1) / length, np.nan).clip(-1, 1)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Centred ranks, equal values share theirs: twice the number of smaller minus larger values is enough."""
-    found = np.empty(values.shape)
-    for row, line in enumerate(values):
-        found[row] = np.sign(np.round(line[:, None] - line[None, :], 12)).sum(1)
-    return found
 
 
 def _index(at: np.ndarray, centres: Sequence[float]) -> np.ndarray:

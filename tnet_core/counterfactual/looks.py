@@ -1,7 +1,8 @@
 """What became of single looks: those of the unchanged picture against those of the changed one.
 
-Looks are cells of the first grid, in the order they were taken. The content of a look counts as looked at again if a
-look of the changed picture is at the cell nearest to where that content is now.
+Looks are cells of the first grid, in the order they were taken. The content of a look has a box of its own after the
+move, larger or smaller than a cell where the picture was scaled. It counts as looked at again if a look of the changed
+picture and that box lie one within the other, or if the look is at the cell nearest to it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from tnet_core.counterfactual.follow import SLACK, Lattice, places, spearman
-from tnet_core.counterfactual.transforms import Placement
-from tnet_core.sampling.boxes import Box
+from tnet_core.counterfactual.follow import SLACK, Lattice, places
+from tnet_core.counterfactual.transforms import Axis, Placement
+from tnet_core.numbers import correlate_ranks
+from tnet_core.records import Box
 
 # followed: its content is looked at again; stayed: its old cell is; both: both are, which tells nothing apart;
-# gone: its content left the picture; unmoved: its content is still at its cell.
+# gone: its content left the picture; unmoved: its old cell still shows its content.
 Kind = Literal["followed", "stayed", "both", "neither", "gone", "unmoved"]
 
 
@@ -37,16 +39,18 @@ def fates(before: Sequence[int], after: Sequence[int], lattice: Lattice, placeme
     """Of the looks `before`, given the looks `after` the move."""
     n = len(lattice.rows)
     rows, cols = places(lattice.rows, placement.y), places(lattice.cols, placement.x)
+    across, down = lattice.step
+    reach = _reach(placement.y, lattice.size[1] / down), _reach(placement.x, lattice.size[0] / across)
     found = []
     for cell in before:
         row, col = float(rows[cell // n]), float(cols[cell % n])
-        near = [at for at, now in enumerate(after) if _apart(now, row, col, n) <= 0.5 + SLACK]
+        near = [at for at, now in enumerate(after) if _is_at(now, row, col, n, reach)]
         same = [at for at, now in enumerate(after) if now == cell]
         again, there = (listed[0] if listed else None for listed in (near, same))
         kind: Kind
-        if not all(-0.5 - SLACK <= at <= n - 0.5 + SLACK for at in (row, col)):
+        if not all(-by <= at <= n - 1 + by for at, by in zip((row, col), reach, strict=True)):
             again, kind = None, "gone"
-        elif _apart(cell, row, col, n) <= 0.5 + SLACK:
+        elif _is_at(cell, row, col, n, reach):
             kind = "unmoved"
         else:
             kind = _KINDS[again is not None, there is not None]
@@ -62,8 +66,17 @@ _KINDS: dict[tuple[bool, bool], Kind] = {
 }
 
 
-def _apart(cell: int, row: float, col: float, n: int) -> float:
-    return max(abs(cell // n - row), abs(cell % n - col))
+def _reach(axis: Axis, size: float) -> float:
+    """Return how far a cell's centre may be from the content's, in cells, to be at it.
+
+    That is as far as one box lies within the other, and at least as far as no other cell is nearer. `size` is that of
+    a cell in cells: neighbours overlap.
+    """
+    return max(0.5, abs(abs(axis.factor) - 1) * size / 2) + SLACK
+
+
+def _is_at(cell: int, row: float, col: float, n: int, reach: tuple[float, float]) -> bool:
+    return abs(cell // n - row) <= reach[0] and abs(cell % n - col) <= reach[1]
 
 
 @dataclass(frozen=True)
@@ -76,12 +89,18 @@ class Pull:
     untouched: int  # how many those are
 
 
-def pull(before: np.ndarray, after: np.ndarray, boxes: Sequence[Box], source: int, target: int) -> Pull:
-    """Logits (n * n,) of both grids; `boxes` are the cells of the picture."""
+def pull(
+    before: np.ndarray, after: np.ndarray, boxes: Sequence[Box], source: int, target: int, copy: Box | None = None
+) -> Pull:
+    """Logits (n * n,) of both grids; `boxes` are the cells of the picture, `copy` that of the copy if not the target's.
+
+    A copy that lies between cells has the nearest one as its target.
+    """
     old, new = (_ranks(np.asarray(values, dtype=np.float64).ravel()) for values in (before, after))
-    free = [at for at, box in enumerate(boxes) if not _overlap(box, boxes[target])]
+    shown = copy or boxes[target]
+    free = [at for at, box in enumerate(boxes) if not _overlap(box, shown)]
     rows = [np.asarray(values, dtype=np.float64).ravel()[free][None] for values in (before, after)]
-    others = float(spearman(*rows)[0]) if len(free) > 1 else float("nan")
+    others = float(correlate_ranks(*rows)[0]) if len(free) > 1 else float("nan")
     return Pull((int(old[source]), int(new[source])), (int(old[target]), int(new[target])), others, len(free))
 
 
@@ -90,6 +109,21 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
     return ranks
+
+
+def find_nearest_cell(boxes: Sequence[Box], place: Box) -> int:
+    """Return the cell whose centre is nearest to that of a box; ties to the lower index."""
+    away = [(a[0] + a[2] - place[0] - place[2]) ** 2 + (a[1] + a[3] - place[1] - place[3]) ** 2 for a in boxes]
+    return int(np.argmin(away))
+
+
+def find_look_at(looks: Sequence[Box], place: Box) -> int | None:
+    """Return the position of the first look that covers at least half of a box, None if there is none."""
+    for at, look in enumerate(looks):
+        width, height = (min(look[i + 2], place[i + 2]) - max(look[i], place[i]) for i in (0, 1))
+        if min(width, height) > 0 and 2 * width * height >= (place[2] - place[0]) * (place[3] - place[1]):
+            return at
+    return None
 
 
 def _overlap(a: Box, b: Box) -> bool:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.sampling.boxes import Box, pixel_box
+from tnet_core.records import Box, pixel_box
 
 MIN_SCALE, MAX_SCALE = 0.25, 4.0
 

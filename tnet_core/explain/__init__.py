@@ -4,12 +4,20 @@ A look's feature vector does not depend on which other looks were taken, so leav
 exact, not an approximation: no gradients, no sampling, no backbone.
 """
 
-from tnet_core.explain.ablation import LeaveOneOut, leave_one_out, necessity, sufficiency
+from tnet_core.explain.ablation import (
+    LeaveOneOut,
+    SignDisagreement,
+    SignViolation,
+    leave_one_out,
+    necessity,
+    sign_disagreements,
+    sign_violations,
+    sufficiency,
+)
 from tnet_core.explain.curves import deletion, greedy_deletion, greedy_insertion, insertion, random_orders
 from tnet_core.explain.faithfulness import Course, Faithfulness, area, faithfulness
 from tnet_core.explain.shapley import interactions, shapley_values
-from tnet_core.explain.signs import SignDisagreement, SignViolation, sign_disagreements, sign_violations
-from tnet_core.explain.stopping import Stop, adaptive_stop
+from tnet_core.stopping import Stop, adaptive_stop
 
 __all__ = [
     "Course",

@@ -6,11 +6,12 @@ A look's feature vector does not depend on the others, so an order may name a lo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import Measure, masks_of, values
+from tnet_core.explain.value import How, Target
 from tnet_core.numbers import whole
 from tnet_core.trace import Trace
 
@@ -19,33 +20,29 @@ def insertion(
     trace: Trace,
     cls: int | str,
     order: Sequence[int] | None = None,
-    *,
     versus: int | str | None = None,
-    context: bool = True,
-    measure: Measure = "probability",
+    **how: Unpack[How],
 ) -> np.ndarray:
-    """Value after adding 0, 1, …, K looks in the given order (default: the network's): (K + 1,)."""
-    chosen = _checked(trace, order)
-    subsets = [chosen[:count] for count in range(len(chosen) + 1)]
-    return values(trace, masks_of(trace, subsets, context), cls, versus, measure)
+    """Return the value after adding 0, 1, …, K looks in the given order (default: the network's): (K + 1,)."""
+    chosen = _check_order(trace, order)
+    target = Target.probability(trace, cls, versus, **how)
+    return target.measure_sets([chosen[:count] for count in range(len(chosen) + 1)])
 
 
 def deletion(
     trace: Trace,
     cls: int | str,
     order: Sequence[int] | None = None,
-    *,
     versus: int | str | None = None,
-    context: bool = True,
-    measure: Measure = "probability",
+    **how: Unpack[How],
 ) -> np.ndarray:
-    """Value after taking 0, 1, …, K looks away in the given order (default: the network's): (K + 1,)."""
-    chosen = _checked(trace, order)
-    subsets = [chosen[count:] for count in range(len(chosen) + 1)]
-    return values(trace, masks_of(trace, subsets, context), cls, versus, measure)
+    """Return the value after taking 0, 1, …, K looks away in the given order (default: the network's): (K + 1,)."""
+    chosen = _check_order(trace, order)
+    target = Target.probability(trace, cls, versus, **how)
+    return target.measure_sets([chosen[count:] for count in range(len(chosen) + 1)])
 
 
-def _checked(trace: Trace, order: Sequence[int] | None) -> tuple[int, ...]:
+def _check_order(trace: Trace, order: Sequence[int] | None) -> tuple[int, ...]:
     if order is None:
         return trace.select()
     chosen = trace.select(subset=order)
@@ -72,7 +69,7 @@ def _greedy(trace: Trace, cls: int | str, context: bool, adding: bool) -> Order:
     waiting = list(range(len(trace.locations)))
     while waiting:
         subsets = [[*order, look] if adding else [other for other in waiting if other != look] for look in waiting]
-        found = values(trace, masks_of(trace, subsets, context), cls, measure="probability")
+        found = Target(trace, cls, None, context, "probability").measure_sets(subsets)
         order.append(waiting.pop(int(found.argmax() if adding else found.argmin())))
     return tuple(order)
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.ablation import LeaveOneOut, leave_one_out
+from tnet_core.explain.ablation import LeaveOneOut, SignViolation, differ_in_sign, leave_one_out, sign_violations
 from tnet_core.explain.curves import Order, deletion, greedy_deletion, greedy_insertion, insertion, random_orders
 from tnet_core.explain.shapley import MAX_LOOKS, shapley_values
-from tnet_core.explain.signs import SignViolation, differ_in_sign, sign_violations
-from tnet_core.explain.value import values
+from tnet_core.explain.value import Target
 from tnet_core.records import Contributions
 from tnet_core.trace import Trace
 
@@ -169,5 +168,6 @@ def _courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.ndarray, np
         masks[rows, step + 1, orders[:, step] + 1] = True
     rest = ~masks
     rest[:, :, 0] = True
-    found = [values(trace, part.reshape(-1, count + 1), cls, measure="probability") for part in (masks, rest)]
+    target = Target.probability(trace, cls)
+    found = [target.measure_masks(part.reshape(-1, count + 1)) for part in (masks, rest)]
     return found[0].reshape(runs, -1), found[1].reshape(runs, -1)

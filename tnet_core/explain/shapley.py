@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import Measure, values
+from tnet_core.explain.value import How, Target
 from tnet_core.trace import Trace
 
 MAX_LOOKS = 12  # 4096 subsets
 
 
-def shapley_values(
-    trace: Trace,
-    cls: int | str,
-    versus: int | str | None = None,
-    *,
-    context: bool = True,
-    measure: Measure = "logit",
-) -> np.ndarray:
+def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
     """Fair share of each look (K,) in value(all looks) - value(no look), which they add up to.
 
     The context is always present (or always absent): the shares are of the looks.
     """
-    worth, count = _all_subsets(trace, cls, versus, context, measure)
+    worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
     codes = np.arange(1 << count)
     sizes = _sizes(codes)
     shares = np.empty(count)
@@ -36,19 +30,12 @@ def shapley_values(
     return shares
 
 
-def interactions(
-    trace: Trace,
-    cls: int | str,
-    versus: int | str | None = None,
-    *,
-    context: bool = True,
-    measure: Measure = "logit",
-) -> np.ndarray:
+def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
     """Shapley interaction index of every pair (K, K), zero diagonal.
 
     Positive: the two looks are worth more together than apart; negative: they tell the same.
     """
-    worth, count = _all_subsets(trace, cls, versus, context, measure)
+    worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
     codes = np.arange(1 << count)
     sizes = _sizes(codes)
     table = np.zeros((count, count))
@@ -62,17 +49,15 @@ def interactions(
     return table
 
 
-def _all_subsets(
-    trace: Trace, cls: int | str, versus: int | str | None, context: bool, measure: Measure
-) -> tuple[np.ndarray, int]:
-    """Value of every subset of looks, indexed by its bit code."""
-    count = len(trace.locations)
+def _measure_all_subsets(target: Target) -> tuple[np.ndarray, int]:
+    """Return the value of every subset of looks, indexed by its bit code, and the number of looks."""
+    count = len(target.trace.locations)
     if count > MAX_LOOKS:
         raise TNetError(f"Exact Shapley values need at most {MAX_LOOKS} looks; this trace has {count}.")
     codes = np.arange(1 << count)
     looks = codes[:, None] >> np.arange(count) & 1 == 1
-    masks = np.concatenate([np.full((len(codes), 1), context), looks], axis=1)
-    return values(trace, masks, cls, versus, measure), count
+    masks = np.concatenate([np.full((len(codes), 1), target.context), looks], axis=1)
+    return target.measure_masks(masks), count
 
 
 def _sizes(codes: np.ndarray) -> np.ndarray:

@@ -3,41 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.numbers import softmax
+from tnet_core.stopping import compute_probabilities
 from tnet_core.trace import Trace
 
 Measure = Literal["logit", "probability"]
 
 
-def masks_of(trace: Trace, subsets: Sequence[Sequence[int]], context: bool) -> np.ndarray:
-    """Positions in `trace.locations` -> (S, 1 + K) bool, the context in column 0."""
-    masks = np.zeros((len(subsets), len(trace.locations) + 1), dtype=bool)
-    masks[:, 0] = context
-    for row, subset in enumerate(subsets):
-        masks[row, [position + 1 for position in subset]] = True
-    return masks
+class How(TypedDict, total=False):
+    """The options of a `Target`."""
+
+    context: bool
+    measure: Measure
 
 
-def values(
-    trace: Trace, masks: np.ndarray, cls: int | str, versus: int | str | None = None, measure: Measure = "logit"
-) -> np.ndarray:
-    """Value of each subset (S, 1 + K) -> (S,): the class's logit, its lead over another, or its probability.
+@dataclass(frozen=True)
+class Target:
+    """What a set of looks is asked for: a class's logit or probability, or its lead over a rival's."""
 
-    With neither context nor looks the network has seen nothing: its logits are the bias.
-    """
-    target = trace.class_index(cls)
-    rival = None if versus is None else trace.class_index(versus)
-    if measure == "logit":
-        if rival is None:
-            return trace.aggregator.many_logits(masks, [target])[:, 0]
-        logits = trace.aggregator.many_logits(masks, [target, rival])
-        return logits[:, 0] - logits[:, 1]
-    if measure != "probability":
-        raise TNetError(f"A measure is 'logit' or 'probability', not {measure!r:.40}.")
-    probabilities = softmax(trace.aggregator.many_logits(masks))
-    return probabilities[:, target] - (0.0 if rival is None else probabilities[:, rival])
+    trace: Trace
+    cls: int | str
+    versus: int | str | None = None
+    context: bool = True  # whether the thumbnail is there all the time
+    measure: Measure = "logit"
+
+    @classmethod
+    def probability(
+        cls, trace: Trace, target: int | str, versus: int | str | None = None, **how: Unpack[How]
+    ) -> Target:
+        """Return a target that is measured in probabilities unless `how` says otherwise."""
+        how.setdefault("measure", "probability")
+        return cls(trace, target, versus, **how)
+
+    def measure_sets(self, subsets: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the value of each set of positions in `trace.locations`: (S,)."""
+        masks = np.zeros((len(subsets), len(self.trace.locations) + 1), dtype=bool)
+        masks[:, 0] = self.context
+        for row, subset in enumerate(subsets):
+            masks[row, [position + 1 for position in subset]] = True
+        return self.measure_masks(masks)
+
+    def measure_masks(self, masks: np.ndarray) -> np.ndarray:
+        """Return the value of each subset (S, 1 + K), the context in column 0: (S,).
+
+        With neither context nor looks the network has seen nothing: its logits are the bias.
+        """
+        trace, target = self.trace, self.trace.class_index(self.cls)
+        rival = None if self.versus is None else trace.class_index(self.versus)
+        if self.measure == "logit":
+            logits = trace.aggregator.many_logits(masks, [target] if rival is None else [target, rival])
+            return logits[:, 0] - (0.0 if rival is None else logits[:, 1])
+        if self.measure != "probability":
+            raise TNetError(f"A measure is 'logit' or 'probability', not {self.measure!r:.40}.")
+        probabilities = compute_probabilities(trace.aggregator.many_logits(masks), trace.temperature or 1.0)
+        return probabilities[:, target] - (0.0 if rival is None else probabilities[:, rival])

@@ -13,19 +13,25 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from PIL import ExifTags, Image, ImageFile
 
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.imageio.orientation import Turn
 
 MAX_PIXELS = 150_000_000  # decoded at once; about 450 MB of RGB
 MAX_FILE_BYTES = 512 * 1024 * 1024
 PIECE = 1 << 18  # pixels converted at a time
 
 # Raster formats only: Pillow's readers of page descriptions (EPS, …) start other programs.
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "HEIF")
+SUFFIXES = (
+    ".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".avif", ".heic", ".heif"
+)  # fmt: skip
+_HEIF_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
 Image.init()  # registers the readers that Pillow loads late
 
 _WITH_ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
@@ -37,7 +43,7 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
     if not data:
         raise TNetError(f"{name} is empty (0 bytes).")
     try:
-        image = _identify(data)
+        image = identify_format(data)
         if image is None:
             raise TNetError(f"{name} is not an image in a format we read ({', '.join(FORMATS)}).")
         check_size(image.width, image.height, name)
@@ -47,18 +53,20 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
     except Image.DecompressionBombError:
         raise TNetError(f"{name} has more than {MAX_PIXELS / 1e6:.0f} million pixels, the limit.") from None
     except Exception as error:  # decoders raise many kinds on damaged files; all mean the same here
-        raise TNetError(f"{name} is damaged or cut off and cannot be decoded ({first_line(error)}).") from None
+        raise TNetError(f"{name} is damaged or cut off and cannot be decoded ({reason(error)}).") from None
     return pil_to_rgb(image, name)
 
 
-def _identify(data: bytes) -> ImageFile.ImageFile | None:
+def identify_format(data: bytes) -> ImageFile.ImageFile | None:
     """The header, read by the first of our formats that knows it.
 
     `Image.open` would also warn of sizes that our own limit allows, and a warning can be silenced
     only for all threads at once.
     """
     for kind in FORMATS:
-        factory, accept = Image.OPEN[kind]
+        if kind == "HEIF" and not (data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS):
+            continue  # and its reader is not loaded
+        factory, accept = Image.OPEN[kind] if kind != "HEIF" else _load_heif()
         if accept is not None and accept(data[:16]) is not True:
             continue
         try:
@@ -66,6 +74,19 @@ def _identify(data: bytes) -> ImageFile.ImageFile | None:
         except (SyntaxError, IndexError, TypeError, struct.error):
             continue  # the first bytes fit, the rest of the header does not
     return None
+
+
+@lru_cache(maxsize=1)
+def _load_heif() -> tuple[Any, None]:
+    """Return the reader of HEIC photographs; libheif keeps its own limits of memory and of parts.
+
+    It is not registered with Pillow, whose other users read what they read before.
+    """
+    from pillow_heif import options
+    from pillow_heif.as_plugin import HeifImageFile
+
+    options.DECODE_THREADS, options.THUMBNAILS, options.DEPTH_IMAGES, options.AUX_IMAGES = 1, False, False, False
+    return HeifImageFile, None
 
 
 def check_size(width: int, height: int, name: str) -> None:
@@ -80,10 +101,10 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
     check_size(image.width, image.height, name)
     try:
         image.load()  # before the orientation is asked for: loading a TIFF applies and forgets it
-        turn = image.getexif().get(ExifTags.Base.Orientation, 1)
-        sides = (image.width, image.height) if turn in (5, 6, 7, 8) else (image.height, image.width)
-        upright = np.empty((*sides, 3), np.uint8)
-        stored = as_stored(upright, turn)
+        turn = Turn(image.getexif().get(ExifTags.Base.Orientation, 1), image.width, image.height)
+        width, height = turn.upright_size
+        upright = np.empty((height, width, 3), np.uint8)
+        stored = turn.stored(upright)
         deep = image.mode.startswith("I;16") or image.mode in ("I", "F")
         for rows, cols in _pieces(image.height, image.width):
             piece = image.crop((cols.start, rows.start, cols.stop, rows.stop))
@@ -92,7 +113,7 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
     except TNetError:
         raise
     except Exception as error:
-        raise TNetError(f"{name} cannot be converted to RGB ({first_line(error)}).") from None
+        raise TNetError(f"{name} cannot be converted to RGB ({reason(error)}).") from None
 
 
 def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.ndarray:
@@ -129,20 +150,6 @@ def _pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
             yield slice(y, min(y + down, height)), slice(x, min(x + across, width))
 
 
-def as_stored(upright: np.ndarray, orientation: int) -> np.ndarray:
-    """A view of an upright picture in the order in which a file of this EXIF orientation stores it."""
-    views = {
-        2: upright[:, ::-1],
-        3: upright[::-1, ::-1],
-        4: upright[::-1],
-        5: upright.transpose(1, 0, 2),
-        6: np.rot90(upright, 1),
-        7: upright.transpose(1, 0, 2)[::-1, ::-1],
-        8: np.rot90(upright, 3),
-    }
-    return views.get(orientation, upright)
-
-
 def on_white(image: Image.Image) -> np.ndarray:
     """8 bits of any mode -> (H, W, 3) uint8, transparency shown on white."""
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
@@ -174,9 +181,3 @@ def scaled_to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.n
         numbers = "floats" if values.dtype.kind == "f" else "numbers"
         raise TNetError(f"{name} holds {numbers} outside 0…{white}; scale them to it, or use 8 bits per channel.")
     return np.rint(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8)
-
-
-def first_line(error: object) -> str:
-    """What a library says is wrong, short enough to quote."""
-    lines = str(error).splitlines()
-    return (lines[0] if lines else type(error).__name__).rstrip(".")[:120]

@@ -1,4 +1,8 @@
-"""What JPEG and PNG files say about themselves in their first bytes."""
+"""What JPEG and PNG files say about themselves before they are decoded.
+
+Of a JPEG Pillow tells it. The chunks of a PNG are read by hand: Pillow would decode all of it to tell its orientation,
+and libvips is loaded only where the size says that the picture is a large one.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,7 @@ from PIL import ExifTags, Image
 
 from tnet_core.errors import TNetError
 
-_HEAD = 1 << 20  # where the size is looked for; colour profiles and previews come before it
-_BASELINE = (0xC0, 0xC1)  # sequential Huffman; others need all coefficients at once
-_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_MAX_EXIF = 1 << 20  # bytes
 _DEFLATE = 1032  # the most it can shrink: 258 bytes into two bits
 _MAX_CHUNKS = 1_000_000
 _PALETTE = 3  # PNG colour type
@@ -25,41 +27,32 @@ class Header:
 
     width: int
     height: int
-    channels: int
     orientation: int
     why_not: str
 
 
 def read_jpeg(path: Path, above: int) -> Header | None:
-    """From the frame header; None for at most `above` pixels, and where there is no such header."""
-    with path.open("rb") as file:
-        data = file.read(_HEAD)
-    at = 2
-    while at + 10 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker == 0xFF:  # fill
-            at += 1
-            continue
-        if marker in _FRAMES:
-            bits, height, width, channels = struct.unpack_from(">BHHB", data, at + 4)
-            if width * height <= above:
-                return None
-            why = ""
-            if marker not in _BASELINE or bits != 8:
-                why = "is a progressive or otherwise unusual JPEG"
-            elif channels not in (1, 3):
-                why = "is a JPEG of four inks"
-            return Header(width, height, channels, _jpeg_orientation(path), why)
-        at += 2 + struct.unpack_from(">H", data, at + 2)[0]
-    return None
-
-
-def _jpeg_orientation(path: Path) -> int:
-    """As Pillow finds it; its reader of headers is called directly, `Image.open` would mind the size."""
+    """From what Pillow reads before it decodes; None for at most `above` pixels, and where there is no such header."""
     try:
         with path.open("rb") as file:
-            return int(Image.OPEN["JPEG"][0](file, "").getexif().get(ExifTags.Base.Orientation, 1))
-    except Exception:  # damaged: the decoder will say so
+            image = Image.OPEN["JPEG"][0](file, "")  # its reader of headers: `Image.open` would mind the size
+            if image.width * image.height <= above:
+                return None
+            orientation = _read_orientation(image)
+    except (SyntaxError, ValueError, IndexError, KeyError, OSError, struct.error):
+        return None  # damaged: the decoder will say so
+    why = ""
+    if image.info.get("progressive"):  # needs the coefficients of the whole picture at once
+        why = "is a progressive JPEG"
+    elif image.mode not in ("L", "RGB"):
+        why = "is a JPEG of four inks"
+    return Header(image.width, image.height, orientation, why)
+
+
+def _read_orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # Pillow raises many kinds on damaged metadata; the picture may be sound
         return 1
 
 
@@ -86,7 +79,7 @@ def read_png(path: Path, above: int, name: str) -> Header | None:
         why = "is a PNG that may keep its orientation in a text"
     elif bits < 8 and colour != _PALETTE:
         why = f"is a PNG of {bits} bits per pixel"
-    return Header(width, height, channels, orientation, why)
+    return Header(width, height, orientation, why)
 
 
 def _png_chunks(file: BinaryIO) -> tuple[int, bool, bool]:
@@ -100,7 +93,7 @@ def _png_chunks(file: BinaryIO) -> tuple[int, bool, bool]:
         if kind in (b"tEXt", b"zTXt", b"iTXt"):
             key = file.read(taken := min(length, 32))
             wordy |= key.startswith((b"Raw profile type exif", b"XML:com.adobe.xmp"))
-        elif kind == b"eXIf" and length <= _HEAD:
+        elif kind == b"eXIf" and length <= _MAX_EXIF:
             exif = Image.Exif()
             exif.load(file.read(taken := length))
             orientation = int(exif.get(ExifTags.Base.Orientation, 1))

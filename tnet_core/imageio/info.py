@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tnet_core.errors import TNetError
 
@@ -103,55 +103,49 @@ def _lock_of(file: OpenedFile) -> threading.Lock:
         return _TAKING.setdefault(file, threading.Lock())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageInfo:
     """Which image it was; never its pixels.
 
-    Of a large file `sha256` is taken when it is first read, so that a traversal costs no more than
-    its looks. Writing, pickling, hashing and comparing with another file read it; copying and printing do not.
+    Of a large file the hash is taken when `sha256` is first read, so that a traversal costs no more than its looks.
+    Writing and pickling ask for it; comparing with ==, copying and printing read no file.
     """
 
-    sha256: str
+    content: str | OpenedFile  # the sha256, or the file whose hash may not be taken yet
     hashed: str  # what the hash is of: "file" or "pixels"
     width: int
     height: int
 
-    _file: ClassVar[OpenedFile | None] = None  # whose hash may not be taken yet
-
-    @staticmethod
-    def of_file(file: OpenedFile, width: int, height: int) -> ImageInfo:
-        """Of a file that need not be hashed yet."""
-        info = object.__new__(ImageInfo)
-        for name, value in {"hashed": "file", "width": width, "height": height, "_file": file}.items():
-            object.__setattr__(info, name, value)
-        return info
-
-    def __getattr__(self, name: str) -> Any:
-        """Called for what is not there: the hash, until it was taken."""
-        if name != "sha256" or self._file is None:
-            raise AttributeError(f"'ImageInfo' object has no attribute '{name}'")
-        found = self._file.sha256()
-        object.__setattr__(self, "sha256", found)
-        return found
+    @property
+    def sha256(self) -> str:
+        """64 hexadecimal digits; of a large file that nobody has hashed yet this reads all of it."""
+        return self.content if isinstance(self.content, str) else self.content.sha256()
 
     @property
     def known_sha256(self) -> str | None:
         """The hash where it costs nothing: None for a large file that nobody has hashed yet."""
-        taken: str | None = self.__dict__.get("sha256")
-        return self._file.known_sha256 if taken is None and self._file is not None else taken
+        return self.content if isinstance(self.content, str) else self.content.known_sha256
 
     def __eq__(self, other: object) -> bool:
-        """Hashes are taken only where nothing else tells."""
+        """Whether both are known to be the same image; what nobody has hashed yet equals only the same file."""
         if not isinstance(other, ImageInfo):
             return NotImplemented
-        if (self.hashed, self.width, self.height) != (other.hashed, other.width, other.height):
-            return False
-        if self._file is not None and other._file is not None:
-            if self._file == other._file:
-                return True
-            if self._file.size != other._file.size:
-                return False
-        return self.sha256 == other.sha256
+        is_known = self.content == other.content or (self.known_sha256 or "") == other.known_sha256
+        return is_known and self._form == other._form
+
+    def __hash__(self) -> int:
+        return hash(self._form)
+
+    @property
+    def _form(self) -> tuple[str, int, int]:
+        return self.hashed, self.width, self.height
+
+    def is_same(self, other: ImageInfo) -> bool:
+        """Tell whether both are the same image; takes hashes where nothing else tells."""
+        if self == other or self._form != other._form:
+            return self == other
+        sizes = {file.size for file in (self.content, other.content) if isinstance(file, OpenedFile)}
+        return len(sizes) < 2 and self.sha256 == other.sha256
 
     def __repr__(self) -> str:
         rest = f"hashed={self.hashed!r}, width={self.width}, height={self.height}"

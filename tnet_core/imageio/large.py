@@ -55,7 +55,7 @@ class LargeSource(ImageSource):
         return self.file.sha256()
 
     def info(self) -> ImageInfo:
-        return ImageInfo.of_file(self.file, self.width, self.height)
+        return ImageInfo(self.file, "file", self.width, self.height)
 
     @property
     def identity(self) -> str:

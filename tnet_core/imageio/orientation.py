@@ -65,3 +65,9 @@ class Turn:
         exchanged, rows, cols = self._steps
         pixels = pixels[:: -1 if rows else 1, :: -1 if cols else 1]
         return pixels.transpose(1, 0, 2) if exchanged else pixels
+
+    def stored(self, pixels: np.ndarray) -> np.ndarray:
+        """An upright cut in the order in which the file stores it: a view."""
+        exchanged, rows, cols = self._steps
+        pixels = pixels.transpose(1, 0, 2) if exchanged else pixels
+        return pixels[:: -1 if rows else 1, :: -1 if cols else 1]

@@ -1,7 +1,8 @@
 """A temporary folder of this process for what large pictures need beside their files: bounded, removed at the end.
 
 It is kept by the picture's file, as that was when it was opened, and holds `MOST_BYTES` at most: what
-was not used for longest goes first (who has its files open may go on reading).
+was not used for longest goes first (who has its files open may go on reading). What is held are folders: their size is
+counted while they grow, and they may vanish by other hands, which no cache of Python values expects.
 """
 
 from __future__ import annotations

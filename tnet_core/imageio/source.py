@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from PIL import Image
 from tnet_core.errors import TNetError
 from tnet_core.imageio.decode import MAX_FILE_BYTES, array_to_rgb, decode_bytes, pil_to_rgb
 from tnet_core.imageio.info import ImageInfo
+
+_ADDRESS = re.compile(r"(?:https?|ftp|file|s3|gs|data):/", re.IGNORECASE)  # a Path has one slash left of two
 
 
 class ImageSource(ABC):
@@ -40,6 +43,9 @@ class ImageSource(ABC):
 
         Once, with antialiasing: an axis that shrinks is averaged, one that grows is interpolated.
         """
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.width} x {self.height} pixels>"
 
     def info(self) -> ImageInfo:
         """What a trace remembers of this image."""
@@ -69,7 +75,7 @@ class ImageSource(ABC):
 
     @staticmethod
     def open(image: Any, *, most_pixels: int | None = None) -> ImageSource:
-        """From a path, encoded bytes, a Pillow image, an (H, W, 3) array, or a source itself.
+        """From a path, encoded bytes, a Pillow image, an (H, W, 3) array, a (3, H, W) tensor, or a source itself.
 
         A contiguous uint8 array is not copied, whatever its size: leave it as it is while the
         source is in use. Files can be far larger than memory, and their pixels take time: who opens
@@ -121,6 +127,8 @@ def _opened(image: Any) -> ImageSource:
     if isinstance(image, ImageSource):
         return image
     if isinstance(image, (str, os.PathLike)):
+        if _ADDRESS.match(str(image)):
+            raise TNetError(f"'{image!s:.200}' is an address; download the picture and give its file or its bytes.")
         return _from_file(Path(image))
     if isinstance(image, (bytes, bytearray, memoryview)):
         return _from_bytes(bytes(image), "The image")
@@ -128,9 +136,23 @@ def _opened(image: Any) -> ImageSource:
         return ArraySource(pil_to_rgb(image, "The image"))
     if isinstance(image, np.ndarray):
         return ArraySource(array_to_rgb(image))
+    if hasattr(image, "detach") and hasattr(image, "ndim"):  # a tensor, without importing PyTorch for it
+        return ArraySource(array_to_rgb(_from_tensor(image), "The tensor"))
     raise TNetError(
-        f"An image must be a path, bytes, a Pillow image or an (H, W, 3) uint8 array, not {type(image).__name__}."
+        "An image must be a path, bytes, a Pillow image, an (H, W, 3) uint8 array or a (3, H, W) tensor, "
+        f"not {type(image).__name__}."
     )
+
+
+def _from_tensor(tensor: Any) -> np.ndarray:
+    """(3, H, W) uint8, or floats in [0, 1] -> (H, W, 3); the channels may also come last."""
+    if tensor.ndim == 3 and tensor.shape[0] in (1, 3, 4):
+        tensor = tensor.permute(1, 2, 0)
+    elif tensor.ndim != 2 and (tensor.ndim != 3 or tensor.shape[2] not in (1, 3, 4)):
+        raise TNetError(f"A tensor must have shape (3, H, W), not {tuple(tensor.shape)}; give images one by one.")
+    if tensor.is_floating_point():
+        tensor = tensor.float()  # NumPy knows no bfloat16
+    return np.asarray(tensor.detach().cpu().numpy())
 
 
 def _consecutive(indices: np.ndarray) -> bool:

@@ -2,7 +2,10 @@
 
 Classic and BigTIFF, either byte order. A file that is cut off, or that declares more pixels than it
 holds, shows it here: every tile must lie inside the file, there must be as many as the size needs,
-and together they cannot be longer than the file.
+and together they cannot be longer than the file. Written by hand, because this has to happen before a library
+follows the directory: libvips and Pillow find a lie when they decode the tile, a look at a time. tifffile (2026.3) is
+made to read what it can: it skips wrong fields, ends the list of images at the first broken one, makes up lengths that
+are missing and turns the offsets of millions of tiles into Python's numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _MAX_FIELDS = 1000
 _MAX_PIECES = 1 << 22  # tiles or strips of one image
 _REDUCED = 1  # NewSubfileType: a smaller version of another image in this file
 
-WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, PALETTE, CMYK, YCBCR = 0, 1, 2, 3, 5, 6
+WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, PALETTE, YCBCR = 0, 1, 2, 3, 6
 JPEG = 7  # a value of Compression
 COMPRESSIONS = {1, 5, JPEG, 8, 32946, 32773}  # none, LZW, JPEG, Deflate (two numbers), PackBits: what libvips has here
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
 from tnet_core.imageio import tiff_directory as tiff
-from tnet_core.imageio.decode import first_line, on_white, scaled_to_bytes
+from tnet_core.imageio.decode import on_white, scaled_to_bytes
 
 _LOADERS = {"tiff": "VipsForeignLoadTiffFile", "jpeg": "VipsForeignLoadJpegFile", "png": "VipsForeignLoadPngFile"}
 _TYPES = {"uchar": np.uint8, "ushort": np.uint16}
@@ -31,7 +31,7 @@ def library() -> Any:
     try:
         import pyvips
     except (ImportError, OSError) as error:
-        raise TNetError(f"Large pictures need pyvips, which cannot be loaded ({first_line(error)}).") from None
+        raise TNetError(f"Large pictures need pyvips, which cannot be loaded ({reason(error)}).") from None
     pyvips.block_untrusted_set(True)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for name in _LOADERS.values():
@@ -69,8 +69,8 @@ class VipsImage:
         return np.frombuffer(data, self._type).reshape(height, width, self.bands)
 
     def _damaged(self, error: Any) -> TNetError:
-        reason = first_line(error.detail.strip() or error)
-        return TNetError(f"{self._name} is damaged or cut off and cannot be decoded ({reason}).")
+        why = (error.detail.strip() or reason(error)).splitlines()[0].rstrip(".")[:120]
+        return TNetError(f"{self._name} is damaged or cut off and cannot be decoded ({why}).")
 
 
 Convert = Callable[[np.ndarray], np.ndarray]  # (h, w, bands) -> (h, w, 3) uint8

@@ -16,12 +16,14 @@ from tnet_core.trace import Trace
 
 # Looks taken one by one or together differ by rounding; another weight differs by far more.
 TOLERANCE = 1e-4
+ROUGH_TOLERANCE = 0.1  # where one of the two was not computed in float32
 
 
 def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     """Recompute a trace from its image; a TNetError names the first number that differs.
 
-    Times and memory are not compared, class names are. Returns the new trace.
+    Times and memory are not compared, class names are. Numbers may differ by `TOLERANCE` of the largest of their kind,
+    by `ROUGH_TOLERANCE` where trace or model is not in float32. Returns the new trace.
     """
     if model.config != trace.config:
         raise TNetError("The replay failed: this model's configuration differs from the one the trace was made with.")
@@ -37,7 +39,7 @@ def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     sets = trace.aggregator.stored()
     pairs = zip(_numbers(trace, sets), _numbers(again, sets), strict=True)
     for name, before, now in itertools.chain(((name, a, b) for (name, a), (_, b) in pairs), _ranks(trace)):
-        difference = first_difference(before, now)
+        difference = first_difference(before, now, find_tolerance(trace, again))
         if difference is not None:
             raise TNetError(f"The replay failed: {name}{difference}.")
     for cls, (name, called) in enumerate(zip(trace.class_names, again.class_names, strict=False)):
@@ -48,12 +50,17 @@ def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     return again
 
 
-def first_difference(before: np.ndarray, now: np.ndarray) -> str | None:
+def find_tolerance(trace: Trace, again: Trace) -> float:
+    """Return by how much numbers of two traces may differ."""
+    return TOLERANCE if trace.precision == again.precision == "float32" else ROUGH_TOLERANCE
+
+
+def first_difference(before: np.ndarray, now: np.ndarray, tolerance: float = TOLERANCE) -> str | None:
     """Where two arrays first differ and how, or None."""
     if before.shape != now.shape:
         return f" has shape {before.shape} in the trace, but {now.shape} now"
     scale = 1 + np.abs(before).max(initial=0)
-    wrong = np.flatnonzero(~(np.abs(before - now) <= TOLERANCE * scale))
+    wrong = np.flatnonzero(~(np.abs(before - now) <= tolerance * scale))
     if not len(wrong):
         return None
     at = wrong[0]

@@ -4,60 +4,34 @@
 their own order; within a grid, as the policy ranks its cells (learned: descending logit, ties to
 the lower index). `step` takes one look at a time in that order, `run` takes each level in one
 backbone call; both give the same trace. A look forced with `attend` stands where it was taken and
-counts towards its grid's budget.
+counts towards its grid's budget. With a stopping rule looks are taken one by one, as many as it needs.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from tnet_core.budget import MOST_LEVELS, check_budget, extended
+from tnet_core.building import check_model
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
 from tnet_core.inference.memory import PeakMemory
 from tnet_core.inference.policies import ranked, resolve
-from tnet_core.inference.viewer import Features, Position, Viewer
+from tnet_core.inference.viewer import Node, Target, Viewer, make_distribution
 from tnet_core.modeling.config import Sampling
-from tnet_core.modeling.tnet import Glance, TNet
-from tnet_core.numbers import softmax, whole
-from tnet_core.records import Distribution, Location, Step, Timing
-from tnet_core.sampling.frame import Region, Sampler
+from tnet_core.modeling.tnet import TNet
+from tnet_core.numbers import whole
+from tnet_core.records import Location, Step, Timing
+from tnet_core.sampling.frame import Sampler
+from tnet_core.stopping import StoppingRule, StopPoint, choose_rule, compute_probabilities, make_stop
 from tnet_core.trace import Trace
 from tnet_core.trace.aggregation import Aggregator
 
 _BATCH = 128  # looks per backbone call; a larger level is split to bound memory
-_MOST_WAITING = 4 * _BATCH  # looks that wait at their maps, for the same reason
-_NOT_YET = np.empty(0, np.float32)  # the features of a look that is not completed
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A region to look at next: cell `index` of the grid of node `parent` (None: the thumbnail itself)."""
-
-    parent: int | None
-    index: int
-    region: Region
-    position: Position
-
-
-@dataclass
-class _Node:
-    """A processed look; node 0 is the thumbnail."""
-
-    target: _Target
-    location: Location | None
-    distribution: Distribution | None
-    ranking: list[int]  # what the policy wants in this node's grid
-    crop: np.ndarray
-    pixels_read: int
-    seconds: float
-    feature: np.ndarray
-    projection: np.ndarray
 
 
 class Traversal:
@@ -75,7 +49,9 @@ class Traversal:
         levels: int | Literal["auto"] | None = None,
         *,
         sampling: Sampling | None = None,
+        stop: StoppingRule | bool | None = None,
     ) -> None:
+        check_model(model)
         if model.training:
             raise TNetError("The model is in training mode, which changes it while it looks; call model.eval() first.")
         self.model = model
@@ -91,14 +67,18 @@ class Traversal:
         if levels == "auto":
             depth = self.config.levels if self.config.is_baseline else self.sampler.depth(MOST_LEVELS)
             self.budget = check_budget(model.config, extended(model.config, budget, depth), depth)
-        self._nodes: list[_Node] = []
+        self.rule = choose_rule(stop, model.stopping, self._depth)
+        if self.rule is not None:
+            most = min(self.rule.most, self.config.cells)
+            self.budget = (most if budget is None else min(most, self.budget[0]),)
+        self._nodes: list[Node] = []
         self._children: dict[int, list[int]] = {}  # node -> cells taken in its grid
         self._viewer = Viewer(model, self.sampler)
 
     # Taking looks ------------------------------------------------------------------------------
 
     def step(self) -> Step | None:
-        """Take the next look of the order above; None when the budget is spent."""
+        """Take the next look of the order above; None when the budget is spent or the rule says to stop."""
         targets = self._pending(limit=1)
         if not targets:
             return None
@@ -126,17 +106,13 @@ class Traversal:
         return self._take_one(self._target(node, index))
 
     def run(self) -> Trace:
-        """Take all remaining looks, each level in one backbone call; the looks of all levels end together."""
-        first = len(self._nodes)
-        waiting: list[Glance] = []
-        try:
-            while targets := self._pending(limit=None):
-                for start in range(0, len(targets), _BATCH):
-                    self._process(targets[start : start + _BATCH], waiting)
-                    if len(self._nodes) - first >= _MOST_WAITING:
-                        first = self._complete(first, waiting)
-        finally:  # a policy may fail half-way: what was seen before stays
-            self._complete(first, waiting)
+        """Take all remaining looks, each level in one backbone call.
+
+        With a stopping rule, its least number of looks in one call, then one by one.
+        """
+        while targets := self._pending(limit=None):
+            for start in range(0, len(targets), _BATCH):
+                self._process(targets[start : start + _BATCH])
         return self.trace()
 
     def trace(self) -> Trace:
@@ -144,8 +120,10 @@ class Traversal:
         if not self._nodes:
             self.step()
         nodes, model = self._nodes, self.model
+        crops = [node.crop for node in nodes if node.crop is not None]
         aggregator = self._aggregator()
         aggregator.prepare(tuple(range(k + 1)) for k in range(len(nodes)))
+        stop = self._find_stop()
         return Trace(
             config=self.config,
             source=model.source,
@@ -153,13 +131,17 @@ class Traversal:
             image=self.source.info(),
             sampling=self.sampler.mode,
             policy=self.policy_name,
-            budget=self.budget,
+            budget=self.budget if stop is None else (stop.looks,),
             locations=tuple(node.location for node in nodes if node.location is not None),
             distributions=tuple(node.distribution for node in nodes if node.distribution is not None),
             timing=Timing(self._opening, tuple(node.seconds for node in nodes), self._memory.read()),
             pixels_read=tuple(node.pixels_read for node in nodes),
             aggregator=aggregator,
-            seen=tuple(node.crop for node in nodes),
+            temperature=None if model.calibration is None else model.calibration.temperature,
+            recommended=model.stopping,
+            stop=stop,
+            seen=None if len(crops) < len(nodes) else tuple(crops),
+            precision="float16" if model.device.type == "cuda" else model.features.precision,
         )
 
     def _aggregator(self) -> Aggregator:
@@ -174,6 +156,16 @@ class Traversal:
 
     # What comes next ---------------------------------------------------------------------------
 
+    def _find_stop(self) -> StopPoint | None:
+        """Where the rule ends the looking; None without a rule, or where it goes on."""
+        if self.rule is None or not self._nodes:
+            return None
+        looks, calibration = len(self._nodes) - 1, self.model.calibration
+        logits = self._aggregator().logits(tuple(range(looks + 1)))
+        highest = compute_probabilities(logits, 1.0 if calibration is None else calibration.temperature).max()
+        ends = looks >= self.budget[0] or self.rule.is_met(looks, float(highest))
+        return make_stop(self.rule, looks, float(highest)) if ends else None
+
     @property
     def _depth(self) -> int:
         return len(self.budget) + 1
@@ -185,10 +177,14 @@ class Traversal:
     def _called(self, node: int) -> str:
         return "the thumbnail" if node == 0 else f"look {node - 1}"
 
-    def _pending(self, limit: int | None) -> list[_Target]:
+    def _pending(self, limit: int | None) -> list[Target]:
         """The next look (limit 1), or all looks of the next unfinished level."""
         if not self._nodes:
-            return [_Target(None, 0, self.sampler.whole(), (0, 0, 0))]
+            return [Target(None, 0, self.sampler.whole(), (0, 0, 0))]
+        if self.rule is not None:
+            if self._find_stop() is not None:
+                return []
+            limit = limit or max(1, self.rule.least - (len(self._nodes) - 1))
         for level, k in enumerate(self.budget, start=2):
             targets = []
             for node in range(len(self._nodes)):
@@ -209,21 +205,22 @@ class Traversal:
                 return targets
         return []
 
-    def _target(self, node: int, index: int) -> _Target:
+    def _target(self, node: int, index: int) -> Target:
         above = self._nodes[node].target
         n = self.config.grid
         row, col = divmod(index, n)
         y, x, scale = above.position
         position = (n * y + row, n * x + col, scale + 1)
-        return _Target(node, index, self.sampler.cell(above.region, index), position)
+        return Target(node, index, self.sampler.cell(above.region, index), position)
 
     # Processing --------------------------------------------------------------------------------
 
-    def _take_one(self, target: _Target) -> Step:
+    def _take_one(self, target: Target) -> Step:
         before = self._aggregator().logits(tuple(range(len(self._nodes)))) if self._nodes else None
         self._process([target])
         node, aggregator, rows = self._nodes[-1], self._aggregator(), tuple(range(len(self._nodes)))
         logits = aggregator.logits(rows)
+        assert node.crop is not None  # it was just seen
         return Step(
             number=len(self._nodes) - 1,
             location=node.location,
@@ -235,14 +232,13 @@ class Traversal:
             seconds=node.seconds,
         )
 
-    def _process(self, targets: list[_Target], waiting: list[Glance] | None = None) -> None:
-        """Append what is seen of the targets; with `waiting`, features may be left to `_complete`."""
+    def _process(self, targets: list[Target]) -> None:
+        """Look at the targets and append what is seen of them."""
         began = time.perf_counter()
         viewed = self._viewer.view(
             [target.region for target in targets],
             [target.position for target in targets],
             grids=self._opens_grids(targets),
-            wait=waiting is not None,
         )
         seconds = (time.perf_counter() - began) / len(targets)
         nodes = []
@@ -252,52 +248,26 @@ class Traversal:
             if viewed.scores is not None:
                 level, path = (1, ()) if location is None else (location.level, location.path)
                 position = len(self._nodes) + i - 1
-                grid = _distribution(level, position, path, viewed.scores[i], self.config.grid)
+                grid = make_distribution(level, position, path, viewed.scores[i], self.config.grid)
             ranking = [] if grid is None else ranked(self._policy, self.policy_name, grid)
-            feature = projection = _NOT_YET
-            if isinstance(viewed.features, Features):
-                feature, projection = viewed.features.vectors[i], viewed.features.projections[i]
+            feature, projection = viewed.features[i], viewed.projections[i]
             crop, cost = viewed.crops[i], viewed.pixels_read[i]
-            nodes.append(_Node(target, location, grid, ranking, crop, cost, seconds, feature, projection))
-        self._append(nodes)
-        if waiting is not None and isinstance(viewed.features, Glance):
-            waiting.append(viewed.features)
+            nodes.append(Node(target, location, grid, ranking, crop, cost, seconds, feature, projection))
+        self._append(nodes)  # all or none: a policy may fail
 
-    def _append(self, nodes: list[_Node]) -> None:
+    def _append(self, nodes: list[Node]) -> None:
         for node in nodes:
             self._children[len(self._nodes)] = []
             if node.target.parent is not None:
                 self._children[node.target.parent].append(node.target.index)
             self._nodes.append(node)
 
-    def _complete(self, first: int, waiting: list[Glance]) -> int:
-        """Features of the nodes from `first` on, if they wait for them; without them no node stays.
-
-        The number of nodes, none of which waits any more.
-        """
-        if not waiting:
-            return len(self._nodes)
-        began = time.perf_counter()
-        nodes = self._nodes[first:]
-        try:
-            features = self._viewer.complete(waiting)
-        except BaseException:
-            kept, self._nodes, self._children = self._nodes[:first], [], {}
-            self._append(kept)
-            raise
-        seconds = (time.perf_counter() - began) / len(nodes)
-        for node, vector, projection in zip(nodes, features.vectors, features.projections, strict=True):
-            node.feature, node.projection = vector, projection
-            node.seconds += seconds
-        waiting.clear()
-        return len(self._nodes)
-
-    def _opens_grids(self, targets: list[_Target]) -> bool:
+    def _opens_grids(self, targets: list[Target]) -> bool:
         parent = targets[0].parent
         level = 1 if parent is None else self._level(parent) + 1
         return level < self._depth
 
-    def _locate(self, target: _Target) -> Location | None:
+    def _locate(self, target: Target) -> Location | None:
         if target.parent is None:
             return None
         parent, region = self._nodes[target.parent], target.region
@@ -318,12 +288,6 @@ class Traversal:
         )
 
 
-def _distribution(level: int, position: int, path: tuple[int, ...], logits: np.ndarray, n: int) -> Distribution:
-    probabilities = softmax(logits).astype(np.float32)
-    parent = None if position < 0 else position
-    return Distribution(level, parent, path, logits.reshape(n, n), probabilities.reshape(n, n))
-
-
 def traverse(
     model: TNet,
     image: Any,
@@ -332,11 +296,13 @@ def traverse(
     levels: int | Literal["auto"] | None = None,
     *,
     sampling: Sampling | None = None,
+    stop: StoppingRule | bool | None = None,
 ) -> Trace:
-    """Traverse one image: path, bytes, Pillow image, (H, W, 3) uint8 array or `ImageSource`.
+    """Traverse one image: path, bytes, Pillow image, (H, W, 3) uint8 array, (3, H, W) tensor or `ImageSource`.
 
     `budget` is looks per grid, one entry per level below the first (default: those of training).
     `levels="auto"` goes down until a cell has no more pixels than the network sees (for native
     sampling of large pictures); levels that the budget does not name take its last entry in training.
+    `stop` is a rule that ends the looking, True for the checkpoint's own; `Trace.stop` tells where and why it did.
     """
-    return Traversal(model, image, budget, policy, levels, sampling=sampling).run()
+    return Traversal(model, image, budget, policy, levels, sampling=sampling, stop=stop).run()

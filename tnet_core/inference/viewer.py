@@ -1,7 +1,6 @@
 """What a model makes of regions of one image: features, class projections, scores of their grids.
 
-`Viewer` knows no tree of looks; that is `tnet_core.inference.traversal`. A look is viewed at once, or up to the scores
-of its grid (`model.glances`), which is all that the next level needs; then `complete` gives the features of all levels.
+`Viewer` knows no tree of looks; that is `tnet_core.inference.traversal`, which keeps a `Node` of each.
 """
 
 from __future__ import annotations
@@ -11,33 +10,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from tnet_core.errors import TNetError
-from tnet_core.modeling.tnet import Glance, TNet
+from tnet_core.modeling.tnet import TNet
+from tnet_core.numbers import softmax
+from tnet_core.records import Distribution, Location
 from tnet_core.sampling.frame import Region, Sampler, to_bytes
-from tnet_core.sampling.reader import Views, fetch, reader_for
+from tnet_core.sampling.reader import fetch, reader_for
 from tnet_core.trace.aggregation import NOT_FINITE
 
 Position = tuple[int, int, int]  # y, x, scale of the positional encoding
 
 
 @dataclass(frozen=True)
-class Features:
-    """Of N looks."""
-
-    vectors: np.ndarray  # (N, D) float32, V'
-    projections: np.ndarray  # (N, classes) float32, without bias
-
-
-@dataclass(frozen=True)
 class Viewed:
-    """B regions, as far as they were processed."""
+    """What was seen of B regions."""
 
     crops: list[np.ndarray]  # (b, b, 3) uint8
     pixels_read: tuple[int, ...]
-    scores: np.ndarray | None  # (B, n * n) unit-length location logits, where grids were asked for
-    features: Features | Glance  # a glance: still to be completed
+    scores: np.ndarray | None  # (B, n * n) unit-length location logits, where grids are scored
+    features: np.ndarray  # (B, D) float32, V'
+    projections: np.ndarray  # (B, classes) float32, without bias
 
 
 class Viewer:
@@ -49,42 +42,56 @@ class Viewer:
         self._projector = model.classifier.linear.weight.detach()
         self._reader = reader_for(sampler, self._projector)
 
-    def view(self, regions: Sequence[Region], positions: Sequence[Position], *, grids: bool, wait: bool) -> Viewed:
-        """`grids`: score the grids of these regions. `wait`: leave the rest to `complete`, if the model can."""
+    def view(self, regions: Sequence[Region], positions: Sequence[Position], *, grids: bool) -> Viewed:
+        """Look at some regions; with `grids`, score the cells of each."""
         views = self._reader.read(regions, positions)
         model = self.model
-        with torch.inference_mode(), torch.autocast("cuda", enabled=model.device.type == "cuda"):
-            glances = wait and model.glances
-            seen = (model.glance if glances else model.look)(views.images, views.positions)
-            unit = model.locate(seen) if grids else None  # (B, n * n)
-        wanted = [] if isinstance(seen, Glance) else self._projected(seen.feature)
-        arrays = self._fetched(wanted, unit, views)  # the one place of a level where the CPU waits
-        scores = None if unit is None else arrays[len(wanted)]
-        crops = list(arrays[-1]) if not views.values else [to_bytes(values) for values in views.values]
-        features = seen if isinstance(seen, Glance) else Features(*arrays[:2])
-        _check_finite([self.bias, *arrays[: len(wanted)], *([] if scores is None else [scores])])
-        return Viewed(crops, views.pixels_read, scores, features)
-
-    def complete(self, glances: Sequence[Glance]) -> Features:
-        """The features of all these looks, in their order."""
         with torch.inference_mode():
-            features = Features(*fetch(self._projected(self.model.complete(glances)[1])))
-        _check_finite([features.vectors, features.projections])
-        return features
-
-    @torch.inference_mode()
-    def _projected(self, feature: Tensor) -> list[Tensor]:
-        feature = feature.float()
-        return [feature, feature @ self._projector.float().T]  # (B, D), (B, classes)
-
-    @torch.inference_mode()
-    def _fetched(self, wanted: list[Tensor], unit: Tensor | None, views: Views) -> list[np.ndarray]:
-        more = [] if unit is None else [unit]
-        shown = [] if views.values else [views.as_bytes()]
-        asked = [*wanted, *more, *shown]
-        return fetch(asked) if asked else []
+            with torch.autocast("cuda", enabled=model.device.type == "cuda"):
+                seen = model.look(views.images, views.positions)
+                scored = [model.locate(seen)] if grids else []  # (B, n * n)
+            feature = seen.feature.float()
+            projections = feature @ self._projector.float().T  # (B, classes)
+            as_bytes = [] if views.values else [views.as_bytes()]
+            arrays = fetch([feature, projections, *scored, *as_bytes])  # the one place where the CPU waits for a GPU
+        crops = [to_bytes(values) for values in views.values] if views.values else list(arrays[-1])
+        found = arrays[: 2 + len(scored)]
+        _check_finite([self.bias, *found])
+        return Viewed(crops, views.pixels_read, found[2] if grids else None, found[0], found[1])
 
 
 def _check_finite(arrays: Sequence[np.ndarray]) -> None:
     if not all(np.isfinite(values).all() for values in arrays):
         raise TNetError(NOT_FINITE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A region to look at next: cell `index` of the grid of node `parent` (None: the thumbnail itself)."""
+
+    parent: int | None
+    index: int
+    region: Region
+    position: Position
+
+
+@dataclass
+class Node:
+    """A processed look; node 0 is the thumbnail."""
+
+    target: Target
+    location: Location | None
+    distribution: Distribution | None
+    ranking: list[int]  # what the policy wants in this node's grid
+    crop: np.ndarray | None  # None: seen in a trace without pixels
+    pixels_read: int
+    seconds: float
+    feature: np.ndarray
+    projection: np.ndarray
+
+
+def make_distribution(level: int, position: int, path: tuple[int, ...], logits: np.ndarray, n: int) -> Distribution:
+    """Return what the location module said about the grid of the look at `position` (negative: the thumbnail)."""
+    probabilities = softmax(logits).astype(np.float32)
+    parent = None if position < 0 else position
+    return Distribution(level, parent, path, logits.reshape(n, n), probabilities.reshape(n, n))

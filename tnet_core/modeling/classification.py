@@ -1,4 +1,4 @@
-"""Classification module: one linear layer for the joint vector and for every single look."""
+"""Classification module (section 3.2): one linear layer for the joint vector and for every single look."""
 
 from __future__ import annotations
 

@@ -4,61 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from tnet_core.errors import TNetError
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
+from tnet_core.errors import TNetError, state_problem
 
-def fits(value: Any, hint: Any) -> bool:
-    """True when `value` is of the declared type; whole numbers are accepted for floats."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
-        return True
-    if origin is Literal:
-        return isinstance(value, str) and value in args
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if args[-1] is Ellipsis:
-            return all(fits(item, args[0]) for item in value)
-        return len(value) == len(args) and all(fits(v, a) for v, a in zip(value, args, strict=True))
-    if origin is dict:
-        return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
-    if args:  # X | None
-        return any(fits(value, option) for option in args)
-    if hint is float:
-        if isinstance(value, int):  # a whole number too large for a float is none of ours
-            return not isinstance(value, bool) and abs(value) < 2**53
-        return isinstance(value, float) and math.isfinite(value)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def described(hint: Any) -> str:
-    """A declared type in words a user can read: "int", "tuple[int, ...]", "one of 'a', 'b'"."""
-    if typing.get_origin(hint) is Literal:
-        return "one of " + ", ".join(repr(option) for option in typing.get_args(hint))
-    return str(getattr(hint, "__name__", hint) if not typing.get_args(hint) else hint).replace("typing.", "")
-
-
+_Share = Annotated[float, Field(ge=0, le=0.99)]
+_Scale = Annotated[float, Field(ge=0.05, le=8)]
+_Positive = Annotated[float, Field(gt=0)]
 Sampling = Literal["official", "native"]
+Precision = Literal["float32", "bfloat16", "float16"]  # that a backbone computes in; the last on CUDA alone
 
 
 @dataclass(frozen=True)
+class LocationMap:
+    """Which module's output the location module reads, and which of its rows (= columns)."""
+
+    block: str
+    rows: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=2)]
+    channels: Annotated[int, Field(ge=1)]
+    output: Annotated[int, Field(ge=0)] = 0  # which of the tensors the module returns
+    channels_last: bool = False
+
+
+@dataclass(frozen=True)
+class BackboneSurvey:
+    """What a run of the backbone showed, kept with a checkpoint so that loading it needs no such run."""
+
+    key: str  # sha256 of the built backbone and of the settings it was found for; another key, and it is found anew
+    width: Annotated[int, Field(ge=1)]  # of the feature vector V
+    map: LocationMap | None  # None: a baseline
+
+
+@dataclass(frozen=True, repr=False)
 class TNetConfig:
     """A frozen, hashable description of a model; `dataclasses.replace` makes variants of it."""
 
     backbone: str = "tf_efficientnet_b0"  # any timm CNN, or "bagnet77"
-    num_classes: int = 1000
-    input_size: int = 448  # side S of the square input in official sampling
-    base_resolution: int = 224  # side of every image that enters the backbone
-    grid: int = 5  # n: candidate cells per side
-    cell_fraction: float = 0.35  # side of a cell as a share of its image
-    levels: int = 2  # processing levels; the thumbnail is level 1
+    num_classes: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    input_size: Annotated[int, Field(ge=16, le=65_536)] = 448  # side S of the square input in official sampling
+    base_resolution: Annotated[int, Field(ge=16, le=4096)] = 224  # side of every image that enters the backbone
+    grid: Annotated[int, Field(ge=2, le=32)] = 5  # n: candidate cells per side
+    cell_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.35  # side of a cell as a share of its image
+    levels: Annotated[int, Field(ge=1, le=12)] = 2  # processing levels; the thumbnail is level 1
     budget: tuple[int, ...] = (5,)  # looks per grid it was trained with, one entry per level below the first
     sampling: Sampling = "official"  # where crops come from (see tnet_core.sampling.frame)
 
@@ -72,22 +63,28 @@ class TNetConfig:
     location_block: str | None = None
     location_rows: tuple[int, ...] | None = None
 
-    dropout: float = 0.0  # drop probability, training only
+    dropout: _Share = 0.0  # drop probability, training only
     dropout_at: Literal["classifier", "features"] = "classifier"
-    drop_path: float = 0.0  # stochastic depth of the last block, training only
-    bn_momentum: float | None = None  # PyTorch sense; None keeps the backbone's own
-    backbone_scale: tuple[float, float] | None = None  # (width, depth) multipliers; EfficientNet only
+    drop_path: _Share = 0.0  # stochastic depth of the last block, training only
+    bn_momentum: Annotated[float, Field(ge=0, le=1)] | None = None  # PyTorch sense; None keeps the backbone's own
+    backbone_scale: tuple[_Scale, _Scale] | None = None  # (width, depth) multipliers; EfficientNet only
 
     # The backbone's own normalisation of pixels in [0, 1]; 0.5 and 0.5 is the official [-1, 1].
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    std: tuple[_Positive, _Positive, _Positive] = (0.5, 0.5, 0.5)
 
     # Preset it came from, for display only: two configurations that differ in nothing else are equal.
     name: str = field(default="", compare=False)
+    # Filled in when a model is built; a checkpoint keeps it beside the other fields (`tnet_core.schemas.checkpoint`).
+    survey: BackboneSurvey | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_types(self)
         _check_values(self)
+
+    def __repr__(self) -> str:
+        """The fields that differ from their defaults, as one would write them."""
+        given = {f.name: getattr(self, f.name) for f in _WRITTEN if getattr(self, f.name) != f.default}
+        return f"TNetConfig({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     @property
     def is_baseline(self) -> bool:
@@ -100,15 +97,14 @@ class TNetConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, `from_dict` reads them back."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
-        }
+        values = {f.name: getattr(self, f.name) for f in _WRITTEN}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Any) -> TNetConfig:
         if not isinstance(data, dict):
             raise TNetError("A model configuration must be a mapping of field names to values.")
-        names = {f.name for f in dataclasses.fields(cls)}
+        names = {f.name for f in _WRITTEN}
         unknown = sorted(str(key) for key in data if key not in names)
         if unknown:
             raise TNetError(f"Unknown field(s) in the model configuration: {', '.join(unknown[:5])}.")
@@ -116,37 +112,20 @@ class TNetConfig:
         return cls(**values)
 
 
-_HINTS = typing.get_type_hints(TNetConfig)
-
-
-def _check_types(cfg: TNetConfig) -> None:
-    for name, hint in _HINTS.items():
-        value = getattr(cfg, name)
-        if not fits(value, hint):
-            raise TNetError(f"Configuration field '{name}' is {value!r:.80}, but must be {described(hint)}.")
+_WRITTEN = [f for f in dataclasses.fields(TNetConfig) if f.repr]
+# Types and ranges are those of the annotations above; pydantic holds a configuration to them.
+_FIELDS = create_model(
+    "_FIELDS",
+    __config__=ConfigDict(strict=True, allow_inf_nan=False),
+    **{name: (hint, ...) for name, hint in typing.get_type_hints(TNetConfig, include_extras=True).items()},
+)  # type: ignore[call-overload]
 
 
 def _check_values(cfg: TNetConfig) -> None:
-    def within(name: str, low: float, high: float) -> None:
-        value = getattr(cfg, name)
-        if not low <= value <= high:
-            raise TNetError(f"Configuration field '{name}' is {value}, but must lie in {low}…{high}.")
-
-    within("num_classes", 1, 100_000)
-    within("base_resolution", 16, 4096)
-    within("input_size", 16, 65_536)
-    within("grid", 2, 32)
-    within("levels", 1, 12)
-    within("dropout", 0.0, 0.99)
-    within("drop_path", 0.0, 0.99)
-    if not 0.0 < cfg.cell_fraction < 1.0:
-        raise TNetError(f"Configuration field 'cell_fraction' is {cfg.cell_fraction}, but must lie between 0 and 1.")
-    if any(s <= 0 for s in cfg.std):
-        raise TNetError("Configuration field 'std' must hold three positive numbers.")
-    if cfg.bn_momentum is not None:
-        within("bn_momentum", 0.0, 1.0)
-    if cfg.backbone_scale is not None and not all(0.05 <= s <= 8 for s in cfg.backbone_scale):
-        raise TNetError("Configuration field 'backbone_scale' must hold two multipliers in 0.05…8.")
+    try:
+        _FIELDS.model_validate(vars(cfg))
+    except ValidationError as error:
+        raise TNetError(state_problem(error, "Configuration field ")) from None
     if cfg.is_baseline:
         if cfg.levels != 1 or cfg.budget or cfg.weighting or cfg.positional != "none":
             raise TNetError(

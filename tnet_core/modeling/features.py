@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -9,10 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import timm
 import torch
+import torch.nn.functional as F
 from timm.layers import DropPath
 from timm.models import EfficientNet
 from timm.models._efficientnet_builder import decode_arch_def, round_channels
@@ -20,12 +22,9 @@ from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.bagnet import BagNet77
-from tnet_core.modeling.config import TNetConfig
-from tnet_core.modeling.location_map import LocationMap, choose_location_map
+from tnet_core.modeling.config import BackboneSurvey, LocationMap, Precision, TNetConfig
+from tnet_core.modeling.location_map import choose_location_map
 from tnet_core.modeling.receptive_field import Survey, flat_tensors, survey
-
-if TYPE_CHECKING:
-    from tnet_core.inference.optimise.program import Program
 
 # Per call and per thread, so that one model can serve several requests at once.
 _tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
@@ -35,6 +34,7 @@ _EFFICIENTNET_STAGES = [
     ["ir_r3_k3_s2_e6_c80_se0.25"], ["ir_r3_k5_s1_e6_c112_se0.25"], ["ir_r4_k5_s2_e6_c192_se0.25"],
     ["ir_r1_k3_s1_e6_c320_se0.25"],
 ]  # fmt: skip
+_SAFE_CHANNELS = 16  # of a strided 1x1 convolution: see `protect_strided_pointwise`
 
 
 def _tap(chosen: LocationMap, _: nn.Module, __: Any, output: Any) -> None:
@@ -45,17 +45,20 @@ def _tap(chosen: LocationMap, _: nn.Module, __: Any, output: Any) -> None:
 
 
 class FeatureExtractionModule(nn.Module):
-    """Image at base resolution -> (location map F, feature vector V)."""
+    """Image at base resolution -> (location map F, feature vector V), section 3.2."""
 
     mean: Tensor
     std: Tensor
     rows: Tensor
+    precision: Precision = "float32"  # stored in traces
 
     def __init__(self, config: TNetConfig) -> None:
         super().__init__()
-        self.num_features = survey_of(config).width  # first: what cannot be built is refused here
-        self.tap = None if config.is_baseline else location_map(config)
-        self.body = _build_body(config)
+        with _refuse_unusable(config):
+            self.body = _build_body(config)
+        self.given_survey, self.survey = config.survey, find_survey(config, self.body)
+        self.num_features, self.tap = self.survey.width, self.survey.map
+        protect_strided_pointwise(self.body)
         if self.tap is not None:
             self.body.get_submodule(self.tap.block).register_forward_hook(partial(_tap, self.tap))
             self.register_buffer("rows", torch.tensor(self.tap.rows), persistent=False)
@@ -64,36 +67,25 @@ class FeatureExtractionModule(nn.Module):
         self.normalise = config.mean != (0.5,) * 3 or config.std != (0.5,) * 3
         self.register_buffer("mean", torch.tensor(config.mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(config.std).view(1, 3, 1, 1), persistent=False)
-        self.program: Program | None = None  # of an optimised copy: what `body` does, as a list of calls
 
     def forward(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
         """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, V (B, D)."""
-        location_map, carried = self.begin(images)
-        return location_map, self.finish(carried)
-
-    @property
-    def stops(self) -> bool:
-        """Whether `begin` ends at the location map; else it runs the whole backbone."""
-        return self.program is not None and self.program.stops
-
-    def begin(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
-        """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, and what `finish` takes (B, …)."""
         if self.normalise:
             images = ((images + 1) / 2 - self.mean) / self.std
-        if self.program is not None:
-            location_map, carried = self.program.begin(images)
-        else:
-            with self.tapped() as maps:
-                carried = self.body(images)  # (B, D)
-            location_map = maps[0] if maps else None
-        if location_map is None:
-            return None, carried
-        return location_map.index_select(2, self.rows).index_select(3, self.rows), carried  # (B, c, n, n)
+        with self.tapped() as maps:
+            vector = self.dropout(self.body(images))  # (B, D)
+        if self.survey is self.given_survey:
+            self._check_shapes(vector, maps)
+        location_map = maps[0].index_select(2, self.rows).index_select(3, self.rows) if maps else None  # (B, c, n, n)
+        return location_map, vector
 
-    def finish(self, carried: Tensor) -> Tensor:
-        """The rest of the backbone: V (B, D). Rows do not depend on each other, so several batches may be joined."""
-        vector = carried if self.program is None else self.program.finish(carried)
-        return self.dropout(vector)
+    def _check_shapes(self, vector: Tensor, maps: list[Tensor]) -> None:
+        """Refuse a survey from a file that is not of this backbone, whatever its key says."""
+        tap = self.tap
+        if vector.shape[1] != self.num_features or (
+            tap is not None and (maps[0].shape[1] != tap.channels or maps[0].shape[2] <= max(tap.rows))
+        ):
+            raise TNetError("The configuration's field 'survey' does not describe its backbone; remove that field.")
 
     @contextmanager
     def tapped(self) -> Iterator[list[Tensor]]:
@@ -106,17 +98,40 @@ class FeatureExtractionModule(nn.Module):
             _tapped.reset(token)
 
 
+def find_survey(config: TNetConfig, body: nn.Module) -> BackboneSurvey:
+    """Return the configuration's survey where it is one of this backbone, else that of a run."""
+    depends_on = (config.input_size, config.base_resolution, config.grid, config.cell_fraction, config.is_baseline,
+                  config.location_block, config.location_rows)  # fmt: skip
+    key = hashlib.sha256(f"{depends_on} {describe_modules(body)}".encode()).hexdigest()
+    if config.survey is not None and config.survey.key == key:
+        return config.survey
+    found = survey_of(config)
+    return BackboneSurvey(key, found.width, None if config.is_baseline else choose_location_map(config, found.blocks))
+
+
+def describe_modules(body: nn.Module) -> str:
+    """Return what a backbone consists of, apart from weights; by it another backbone is known."""
+    return re.sub(r"momentum=[^,)]*", "", str(body))  # which only learning uses
+
+
 def location_map(config: TNetConfig) -> LocationMap:
-    """Which map of the configured backbone feeds the location module (shapes only, no weights)."""
+    """Return which map of the configured backbone feeds the location module (shapes only, no weights)."""
     return choose_location_map(config, survey_of(config).blocks)
 
 
 @lru_cache(maxsize=256)
 def survey_of(config: TNetConfig) -> Survey:
-    try:
+    """Return all blocks of the configured backbone (shapes only, no weights)."""
+    with _refuse_unusable(config):
         with torch.device("meta"):
             body = _build_body(config).eval()
         return survey(body, config.base_resolution)
+
+
+@contextmanager
+def _refuse_unusable(config: TNetConfig) -> Iterator[None]:
+    try:
+        yield
     except TNetError:
         raise
     except Exception as error:  # whatever a model raises when it dislikes its input
@@ -149,6 +164,12 @@ def _build_body(config: TNetConfig) -> nn.Module:
 
 def _timm_body(config: TNetConfig) -> nn.Module:
     if config.backbone not in timm.list_models(config.backbone):
+        name, _, tag = config.backbone.partition(".")
+        if tag and name in timm.list_models(name):
+            raise TNetError(
+                f"'{config.backbone}' names pretrained weights; the backbone is '{name}', and the weights are named "
+                f"by 'init.tag' in a recipe (--tag in training.adapt): {tag}."
+            )
         near = timm.list_models(f"*{config.backbone.strip('*')[:12]}*")[:3]
         hint = f" (similar: {', '.join(near)})" if near else ""
         raise TNetError(f"'{config.backbone}' is neither 'bagnet77' nor a backbone that timm knows{hint}.")
@@ -185,3 +206,30 @@ def _set_official_drop_path(body: EfficientNet, rate: float) -> None:
     for b, block in enumerate(blocks, start=1):
         if getattr(block, "has_skip", False):
             block.drop_path = DropPath(rate * b / len(blocks)) if rate else nn.Identity()
+
+
+def protect_strided_pointwise(body: nn.Module) -> None:
+    """Keep strided 1x1 convolutions of few channels clear of a fault in PyTorch's CPU library (oneDNN).
+
+    Backward of such a convolution writes outside its memory when input or weight are channels-last: fewer than 16 input
+    channels, stride 2 or more, measured with PyTorch 2.15 on x86. The stems of RepVGG, MobileOne and FastViT have one.
+    They learn in the contiguous layout; results and parameters stay the same. `tests/core/test_strided_pointwise.py`
+    shows the bare fault: when that test fails, this can go.
+    """
+    for module in body.modules():
+        if isinstance(module, nn.Conv2d) and _is_concerned(module):
+            # not a subclass: who looks for convolutions finds the type it knows
+            module._conv_forward = partial(_convolve, stride=module.stride, groups=module.groups)  # type: ignore[method-assign]
+
+
+def _is_concerned(conv: nn.Conv2d) -> bool:
+    is_strided = any(step > 1 for step in conv.stride)
+    is_pointwise = conv.kernel_size == (1, 1) and conv.padding in ((0, 0), "same", "valid")
+    return is_strided and is_pointwise and conv.in_channels // conv.groups < _SAFE_CHANNELS
+
+
+def _convolve(images: Tensor, weight: Tensor, bias: Tensor | None, *, stride: tuple[int, ...], groups: int) -> Tensor:
+    if torch.is_grad_enabled() and images.device.type == "cpu":
+        # A 1x1 weight counts as contiguous in either layout; only its strides tell, and a new view sets them.
+        images, weight = images.contiguous(), weight.flatten(1)[:, :, None, None]
+    return F.conv2d(images, weight, bias, stride, 0, 1, groups)

@@ -1,4 +1,4 @@
-"""Location module: scores the n x n candidate cells of an image from an intermediate map."""
+"""Location module (section 3.2, appendix B.1.4): scores the n x n candidate cells of an image from a map of it."""
 
 from __future__ import annotations
 

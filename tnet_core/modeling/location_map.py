@@ -13,23 +13,11 @@ any timm CNN serve as a backbone; fMoW and BagNet-77 name their block and rows i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tnet_core.errors import TNetError
-from tnet_core.modeling.config import TNetConfig
+from tnet_core.modeling.config import LocationMap, TNetConfig
 from tnet_core.modeling.receptive_field import BlockMap
 from tnet_core.sampling.grid import official_axis
-
-
-@dataclass(frozen=True)
-class LocationMap:
-    """Which module's output the location module reads, and which of its rows (= columns)."""
-
-    block: str
-    rows: tuple[int, ...]
-    channels: int
-    output: int = 0  # which of the tensors the module returns
-    channels_last: bool = False
 
 
 def cell_geometry(config: TNetConfig) -> tuple[float, float, list[float]]:

@@ -1,4 +1,4 @@
-"""Positional encoding module: tells a feature vector where, and at which scale, it was seen."""
+"""Positional encoding module (section 3.2, appendix B.1.5): says where, and at which scale, a feature was seen."""
 
 from __future__ import annotations
 

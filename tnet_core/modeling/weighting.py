@@ -1,4 +1,4 @@
-"""Feature weighting module: how much each look counts in the average."""
+"""Feature weighting module (appendix B.1.6): how much each look counts in the average."""
 
 from __future__ import annotations
 

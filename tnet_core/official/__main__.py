@@ -9,11 +9,12 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.errors import TNetError
+from tnet_core.command import finished, name_program
+from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.presets import preset
+from tnet_core.official.bundle import locate_index
 from tnet_core.official.convert import convert, official_presets
-from tnet_core.official.locate import locate_index
 
 _LARGEST_LABELS = 16 << 20
 _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by the first part of a preset's name
@@ -21,20 +22,21 @@ _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    return finished(lambda: _convert(options))
+
+
+def _convert(options: argparse.Namespace) -> None:
     try:
         print(_run(options))
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        print(f"'{options.out}' cannot be written: {error.strerror or error}.", file=sys.stderr)
-        return 2
-    return 0
+        raise TNetError(f"'{options.out}' cannot be written: {reason(error)}.") from None
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tnet_core.official",
+        prog=name_program("tnet_core.official"),
         description="Convert an official TensorFlow checkpoint into a checkpoint folder; TensorFlow is not needed.",
         epilog=textwrap.fill(f"Presets: {', '.join(official_presets())}.", 79, break_on_hyphens=False),
         formatter_class=argparse.RawDescriptionHelpFormatter,

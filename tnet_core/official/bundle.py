@@ -2,7 +2,8 @@
 
 A bundle `ckpt-7` is `ckpt-7.index`, a table that says where each tensor lies, and one or more
 `ckpt-7.data-00000-of-00001` with the raw tensors. The index is not trusted: every size and offset is compared
-with the real files before anything is allocated, and every checksum is checked.
+with the real files before anything is allocated, and every checksum is checked. Written by hand: what reads
+bundles is TensorFlow itself, which nothing else here needs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,9 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.official.crc32c import masked_crc32c
-from tnet_core.official.locate import locate_index
-from tnet_core.official.table import MalformedError, Message, integer, messages, parse, read_table
+from tnet_core.official.table import MalformedError, Message, integer, masked_crc32c, messages, parse, read_table
 
 _LARGEST_INDEX = 2 << 20  # official ones stay below 200 KB
 
@@ -179,3 +179,61 @@ def _check_extents(bundle: Bundle) -> None:
                     f"The data file '{path}' has {available:,} bytes, but {entry.key!r:.200} should end at byte "
                     f"{end:,}: one of the checkpoint's files is damaged or incomplete; get them again."
                 )
+
+
+_STATE = "checkpoint"  # TensorFlow's text file that names the newest checkpoint of a folder
+_LONGEST_STATE = 1 << 16
+
+
+def locate_index(path: str | Path) -> Path:
+    """The `.index` file meant by a path."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return _in_folder(path)
+        if path.suffix == ".index" and path.is_file():
+            return path
+        index = _index_of(path)
+        if index.is_file():
+            return index
+    except OSError as error:
+        raise TNetError(f"The checkpoint '{path}' cannot be opened: {error.strerror or error}.") from None
+    raise TNetError(
+        f"There is no TensorFlow checkpoint at '{path}': give its .index file, its name without that ending, "
+        "or the folder it is in."
+    )
+
+
+def _index_of(prefix: Path) -> Path:
+    return Path(f"{prefix}.index")
+
+
+def _in_folder(folder: Path) -> Path:
+    state = folder / _STATE
+    if state.is_file():
+        return _newest(folder, state)
+    found = sorted(folder.glob("*.index"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise TNetError(
+            f"The folder '{folder}' holds no TensorFlow checkpoint: there is neither a '{_STATE}' file nor an "
+            ".index file."
+        )
+    names = ", ".join(index.name for index in found[:5]) + (", …" if len(found) > 5 else "")
+    raise TNetError(f"The folder '{folder}' holds {len(found)} checkpoints ({names}): name one of them.")
+
+
+def _newest(folder: Path, state: Path) -> Path:
+    with state.open("rb") as file:
+        text = file.read(_LONGEST_STATE).decode("utf-8", "replace")
+    match = re.search(r'^\s*model_checkpoint_path\s*:\s*"([^"\\\0\n]+)"', text, re.MULTILINE)
+    if match is None or not match[1].isprintable():
+        raise TNetError(f"The file '{state}' does not name a checkpoint: give the .index file itself.")
+    index = _index_of(folder / match[1])
+    # By name, so that links a user made keep working; also stops full paths of the machine that wrote the file.
+    if os.path.relpath(index, folder).startswith(os.pardir + os.sep):
+        raise TNetError(f"The file '{state}' names a checkpoint outside its folder: give the .index file itself.")
+    if not index.is_file():
+        raise TNetError(f"The file '{state}' names {match[1]!r:.200}, but '{index.name:.200}' is not in the folder.")
+    return index

@@ -1,6 +1,7 @@
 """The numbers the paper printed, as data: one CSV per table, percentages as printed.
 
-`ablation.csv` and `policy.csv` are the smaller tables (ablations; precision, recall and coverage).
+`ablation.csv` and `policy.csv` are the smaller tables (ablations; precision, recall and coverage). `peers.csv` holds
+what others published of methods that also choose where to look, each with its source (`peer_rows`).
 A recipe names the rows of its model: "cub:TNet-B0", "fmow:TNet:448" (input side),
 "fmow:EfficientNet-B0:224:boxes" (trained on the annotated boxes), "ablation:VARIANT".
 """
@@ -43,6 +44,38 @@ class AttentionRow:
     recall: float
     coverage: float
     top1: float
+
+
+@dataclass(frozen=True)
+class PeerRow:
+    """A number that others published; their pictures, training and counting of FLOPs are their own."""
+
+    dataset: str  # as the tables of the paper are called, or "pets"
+    model: str
+    backbone: str
+    pretraining: str  # empty where the source does not state it
+    gflops: float | None
+    top1: float  # percent
+    source: str
+    second_hand: bool  # not read in the publication itself
+
+
+@lru_cache(maxsize=1)
+def peer_rows() -> tuple[PeerRow, ...]:
+    """Read the rows of others, in the order of the file."""
+    found = []
+    for row in read_table("peers"):
+        top1 = _number(row["top1"])
+        if top1 is None or row["how_known"] not in ("read there", "second hand"):
+            raise TNetError(f"A row of peers.csv cannot be used: {row}.")
+        pretraining = "" if row["pretraining"] == "unknown" else row["pretraining"]
+        found.append(
+            PeerRow(
+                row["dataset"], row["model"], row["backbone"], pretraining, _number(row["gflops"]), top1,
+                row["source"], row["how_known"] == "second hand",
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
 @lru_cache(maxsize=8)

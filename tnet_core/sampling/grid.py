@@ -1,4 +1,4 @@
-"""The candidate grid: which pixels the n x n cells of an image cover.
+"""The candidate grid: which pixels the n x n cells of an image cover, and cells cut from a batch of tensors.
 
 Official geometry (per side S): a rounded cell, a ceil stride, and as much zero padding as the last
 cell needs, more of it in front. The paper does not mention the padding; a 5 x 5 grid on 448 px
@@ -10,6 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from tnet_core.errors import TNetError
 
@@ -56,3 +60,38 @@ def _require_pixels(cell: int, side: int) -> None:
         raise TNetError(
             f"A side of {side} px is too small to be divided further: a cell would have no pixel; use fewer levels."
         )
+
+
+def resize_batch(images: Tensor, side: int) -> Tensor:
+    """Resize bilinearly without antialiasing, as the official code does: (B, 3, H, W) -> (B, 3, side, side).
+
+    Where an axis shrinks by a whole number, an output pixel is one pixel, or the mean of two neighbours: slices
+    of the images then take an eighth of the time of a general resize. They may share the images' memory.
+    """
+    height, width = images.shape[2:]
+    if height % side or width % side:
+        return F.interpolate(images, (side, side), mode="bilinear", align_corners=False, antialias=False)
+    return _take_middles(_take_middles(images, 2, height // side), 3, width // side)
+
+
+def _take_middles(images: Tensor, axis: int, step: int) -> Tensor:
+    """Return the value at the middle of every `step` pixels."""
+    if step == 1:
+        return images
+    whole = slice(None)
+    first, second = ((whole,) * axis + (slice(at, None, step),) for at in ((step - 1) // 2, step // 2))
+    return images[first] if step % 2 else (images[first] + images[second]) / 2
+
+
+def cut_cells(images: Tensor, cells: Tensor, grid: int, fraction: float) -> Tensor:
+    """Cut cells out of the n x n grid of each image: (B, 3, h, w), (B, k) -> (B * k, 3, cell, cell), image-major.
+
+    Only these cells are copied; the official code cuts all n * n of them first.
+    """
+    rows, cols = (official_axis(side, grid, fraction) for side in images.shape[2:])
+    margins = (cols.pad_before, cols.pad_after, rows.pad_before, rows.pad_after)
+    padded = F.pad(images, margins) if any(margins) else images  # padding by nothing would copy it all
+    # A view (B, 3, n, n, cell, cell), of which indexing copies some.
+    windows = padded.unfold(2, rows.cell, rows.stride).unfold(3, cols.cell, cols.stride)
+    parents = torch.arange(images.shape[0], device=images.device).repeat_interleave(cells.shape[1])
+    return windows[parents, :, cells.flatten() // grid, cells.flatten() % grid]

@@ -59,6 +59,12 @@ class Aggregator:
             table={tuple(new[row] for row in key): weights for key, weights in inside.items()},
         )
 
+    def with_weighting(self, weighting: FeatureWeightingModule | None) -> Aggregator:
+        """The same with another weighting module, or with none: then only known sets can be weighed."""
+        return Aggregator(
+            self.features, self.projections, self.bias, uniform=self.uniform, weighting=weighting, table=self._table
+        )
+
     def weights(self, rows: tuple[int, ...]) -> np.ndarray:
         """Weights of a set of rows of `features`, in the order given; float32, sum 1."""
         if not rows:

@@ -32,6 +32,7 @@ def retaken(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Tr
     return replace(
         trace,
         policy=policy,
+        stop=None,  # it was not the rule that chose these
         budget=_budget(looks, len(trace.budget)),
         locations=looks,
         distributions=tuple(_moved(grid, new) for grid in trace.distributions if grid.parent in new),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,43 +24,45 @@ import numpy as np
 from tnet_core.budget import budget_entries
 from tnet_core.cost import looks_cost
 from tnet_core.errors import TNetError
-from tnet_core.imageio.info import ImageInfo
 from tnet_core.imageio.source import ImageSource
-from tnet_core.modeling.config import Sampling, TNetConfig
-from tnet_core.numbers import entries, softmax, whole
-from tnet_core.records import Box, Contributions, Cost, Distribution, Location, Timing
-from tnet_core.sampling.boxes import union_area
+from tnet_core.numbers import entries, whole
+from tnet_core.records import Box, Contributions, Cost, union_area
 from tnet_core.sampling.frame import Frame, Region, Sampler, to_bytes
+from tnet_core.schemas.trace import TraceFields
+from tnet_core.stopping import compute_probabilities
 from tnet_core.trace.aggregation import Aggregator
 from tnet_core.trace.json import dump, parse
+from tnet_core.trace.notebook import to_frame
 from tnet_core.trace.restriction import restricted
 
 if TYPE_CHECKING:
     from tnet_core.modeling.tnet import TNet
 
 
-@dataclass(eq=False)
-class Trace:
-    """See the module's table. Selectors of the methods below:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Trace(TraceFields):
+    """See the module's table, and `TraceFields` for what its file holds too. Selectors of the methods below:
 
     `k`: the first k looks (0 = thumbnail only), None = all. `budget`: the looks a smaller budget
     would have taken, a filter on the tree of looks (from three levels on that is not a prefix).
     `subset`: positions in `locations`, any order. `context=False` leaves the thumbnail out.
     """
 
-    config: TNetConfig
-    source: str  # where the weights came from
-    class_names: tuple[str, ...]
-    image: ImageInfo
-    sampling: Sampling
-    policy: str
-    budget: tuple[int, ...]  # looks per grid that the traversal was asked for
-    locations: tuple[Location, ...]
-    distributions: tuple[Distribution, ...]
-    timing: Timing
-    pixels_read: tuple[int, ...]  # source pixels, thumbnail first
     aggregator: Aggregator = field(repr=False)
     seen: tuple[np.ndarray, ...] | None = field(repr=False, default=None)  # thumbnail first, uint8
+
+    def __repr__(self) -> str:
+        """One line: whose weights, which picture, how many looks, and what they say."""
+        size, count, best = f"{self.image.width} x {self.image.height}", len(self.locations), self.prediction
+        name = self.class_names[best] if self.class_names else f"class {best}"
+        share = 100 * self.probabilities()[best]
+        return f"Trace({self.source!r}, {size} pixels, {count} look{'s' * (count != 1)}: {name!r} {share:.1f} %)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the looks on the thumbnail, the decision and its ledger."""
+        from tnet_core.trace.notebook import render_trace  # a template engine that only notebooks need
+
+        return render_trace(self)
 
     @property
     def levels(self) -> int:
@@ -133,6 +135,10 @@ class Trace:
                 kept.add(position)
         return tuple(sorted(p for p in kept if p is not None))
 
+    def to_frame(self, cls: int | None = None) -> Any:
+        """A pandas table, the thumbnail first: place, scores, weight and share of each look in the logit of `cls`."""
+        return to_frame(self, cls)
+
     def only(self, positions: Sequence[int]) -> Trace:
         """A trace of these looks alone, in their order here; a look inside another one needs that one."""
         return restricted(self, positions)
@@ -159,8 +165,8 @@ class Trace:
         return self.aggregator.logits(self._rows({"k": k, "budget": budget, "subset": subset}, context))
 
     def probabilities(self, k: int | None = None, **selectors: Any) -> np.ndarray:
-        """Softmax of `logits`: float64 (classes,)."""
-        return softmax(self.logits(k, **selectors).astype(np.float64))
+        """Softmax of `logits` at the checkpoint's temperature, if it has one: float64 (classes,)."""
+        return compute_probabilities(self.logits(k, **selectors), self.temperature or 1.0)
 
     def weights(
         self,
@@ -309,17 +315,25 @@ class Trace:
         if found != self.image.sha256:
             raise TNetError("This image is not the one the trace was made of: its sha256 differs.")
 
+    def detach(self) -> Trace:
+        """Return a copy that holds neither pixels nor any part of the model: what `to_json` would keep."""
+        return replace(self, aggregator=self.aggregator.with_weighting(None), seen=None)
+
     def _cut_again(self, source: ImageSource) -> tuple[np.ndarray, ...]:
         self.check_image(source)
+        return self.cut_pictures(source)
+
+    def cut_pictures(self, source: ImageSource, first: int = 0) -> tuple[np.ndarray, ...]:
+        """Cut again what the network saw, thumbnail first, from row `first` on: (b, b, 3) uint8 each."""
         sampler = Sampler(source, self.config, self.sampling)
         regions: list[Region] = [sampler.whole()]
         for look in self.locations:
             inside = regions[0] if look.parent is None else regions[look.parent + 1]
             regions.append(sampler.cell(inside, look.index))
-        return tuple(to_bytes(sampler.read(region)[0]) for region in regions)
+        return tuple(to_bytes(sampler.read(region)[0]) for region in regions[first:])
 
     def to_json(self) -> str:
-        """A versioned, self-describing JSON text; holds no pixels (see `tnet_core.trace.json`)."""
+        """A versioned, self-describing JSON text; holds no pixels (see `tnet_core.schemas.trace`)."""
         return dump(self)
 
     @staticmethod

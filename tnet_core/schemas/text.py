@@ -1,28 +1,24 @@
-"""JSON from files nobody vouches for: bounded, without duplicates, NaN, deep nesting or broken text."""
+"""JSON and YAML from files nobody vouches for: without duplicates, NaN, anchors, deep nesting or broken text.
+
+pydantic reads JSON too, but takes the last of two equal keys and NaN where any value may stand.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
-from tnet_core.checkpoints.files import read_bounded, reason
-from tnet_core.errors import TNetError
+import yaml
+
+from tnet_core.errors import TNetError, reason
 
 MAX_DEPTH = 32
-
-
-def read_json(path: Path, limit: int) -> Any:
-    """The value in a JSON file of at most `limit` bytes."""
-    data = read_bounded(path, limit)
-    try:
-        return parse_json(data)
-    except TNetError as error:
-        raise TNetError(f"'{path}' cannot be used: {error}") from None
+_MAX_YAML_PARTS = 30_000  # an entry of the registry has about sixty
 
 
 def parse_json(data: bytes) -> Any:
+    """Return the value of a JSON text; the error begins with 'it'."""
     try:
         value = json.loads(
             data.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
@@ -88,3 +84,51 @@ def _finite(text: str) -> float:
 
 def _no_constant(text: str) -> float:
     raise TNetError(f"{text} is not a JSON number.")
+
+
+class StrictYaml(yaml.BaseLoader):
+    """What all loaders refuse. This one converts nothing: a commit of digits only stays a text."""
+
+    _depth = _parts = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        # An anchor that is repeated often enough fills any memory, so there are none.
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _refuse(event, "anchors and aliases (& and *) are not allowed")
+        self._parts += 1
+        if self._parts > _MAX_YAML_PARTS:
+            raise _refuse(event, "it has too many parts")
+        if self._depth >= MAX_DEPTH:
+            raise _refuse(event, f"it is nested deeper than {MAX_DEPTH} levels")
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _refuse(key, "a list or mapping is used as a key")
+            if key.value in seen:
+                raise _refuse(key, f"the key {key.value!r:.40} appears twice")
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _refuse(place: Any, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
+def parse_yaml(data: str | bytes, loader: type[StrictYaml] = StrictYaml) -> Any:
+    """Return the value of a YAML text; the error begins with 'it'."""
+    try:
+        return yaml.load(data.decode("utf-8") if isinstance(data, bytes) else data, Loader=loader)
+    except UnicodeDecodeError:
+        raise TNetError("it is not UTF-8 text.") from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or reason(error)
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise TNetError(f"it is not valid YAML: {problem}{where}.") from None

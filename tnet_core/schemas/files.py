@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import secrets
+import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.text import parse_json
 
 CONFIG_FILE = "config.json"
 TENSOR_FILE = "model.safetensors"
@@ -48,9 +52,18 @@ def read_bounded(path: Path, limit: int) -> bytes:
     return data
 
 
+def read_json(path: Path, limit: int) -> Any:
+    """Return the value in a JSON file of at most `limit` bytes."""
+    data = read_bounded(path, limit)
+    try:
+        return parse_json(data)
+    except TNetError as error:
+        raise TNetError(f"'{path}' cannot be used: {error}") from None
+
+
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")  # short, since a name may have all bytes that fit
     try:
         write(temporary)
         temporary.replace(path)
@@ -60,10 +73,29 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def reason(error: BaseException) -> str:
-    """The cause of an error in a few words, on one line, without a full stop."""
-    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-    return text.strip().splitlines()[0][:200].rstrip(". ") if text.strip() else type(error).__name__
+def check_new_folder(out: Path, option: str = "") -> None:
+    """Refuse a place where something is already, or where no folder can be made; `option` is what names it."""
+    try:
+        if out.is_file() or (out.is_dir() and any(out.iterdir())):
+            where = f" with {option}" if option else ""
+            raise TNetError(f"There is something at '{out}' already; name a new folder{where}.")
+        if not out.absolute().parent.is_dir():
+            raise TNetError(f"There is no folder '{out.absolute().parent}' to make '{out.name}' in.")
+    except OSError as error:
+        raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None
+
+
+@contextlib.contextmanager
+def temporary_folder(out: Path) -> Iterator[Path]:
+    """Yield a new folder beside `out`, to be renamed to it when it is complete; nothing stays of it otherwise."""
+    temporary = out.absolute().parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        temporary.mkdir()
+        yield temporary
+    except OSError as error:
+        raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def readable_size(size: int) -> str:

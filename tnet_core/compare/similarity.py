@@ -1,12 +1,14 @@
-"""Overlap of looks: of cells, of area, and of the first k of both."""
+"""How alike two traversals are: overlap of looks by cells and area, and correlation of ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tnet_core.records import Location
-from tnet_core.sampling.boxes import union_area
+import numpy as np
+
+from tnet_core.numbers import correlate_ranks
+from tnet_core.records import Location, union_area
 from tnet_core.trace import Trace
 
 Looks = Sequence[int]  # positions in `Trace.locations`
@@ -22,7 +24,7 @@ class Overlap:
 
 def same_image(a: Trace, b: Trace) -> bool:
     """Whether both traces are of one picture."""
-    return a.image == b.image
+    return a.image.is_same(b.image)
 
 
 def same_grid(a: Trace, b: Trace) -> bool:
@@ -81,3 +83,55 @@ def _by_level(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> list[tuple[int, l
     return [
         (n, [look for look in ours if look.level == n], [look for look in theirs if look.level == n]) for n in levels
     ]
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """-1 for the opposite order, 0 for no relation, 1 for the same order."""
+
+    spearman: float
+    kendall: float
+
+
+def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float | None:
+    """Return Pearson's correlation of average ranks; None where one of them does not vary."""
+    a, b = (np.asarray(values, dtype=np.float64).reshape(1, -1) for values in (x, y))
+    found = float(correlate_ranks(a, b)[0])
+    return None if np.isnan(found) else found
+
+
+def kendall(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float | None:
+    """Tau-b, which allows for ties: concordant minus discordant pairs; None where one of them does not vary."""
+    a, b = (np.asarray(values, dtype=np.float64).ravel() for values in (x, y))
+    upper = np.triu_indices(len(a), 1)
+    first = np.sign(a[:, None] - a[None, :])[upper]
+    second = np.sign(b[:, None] - b[None, :])[upper]
+    scale = np.sqrt(np.count_nonzero(first) * np.count_nonzero(second))
+    return None if scale == 0 else float((first @ second) / scale)
+
+
+def score_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
+    """Of the location logits of the first grid; None where grids differ in size or one is flat."""
+    if not a.distributions or not b.distributions or a.config.grid != b.config.grid:
+        return None
+    return _both(a.distributions[0].logits, b.distributions[0].logits)
+
+
+def order_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
+    """Of the order in which cells of the first grid were looked at; those that were not tie for the last place."""
+    if a.config.grid != b.config.grid:
+        return None
+    return _both(_turns(a), _turns(b))
+
+
+def _turns(trace: Trace) -> np.ndarray:
+    """(cells,) when each cell of the first grid was looked at."""
+    taken = [look.index for look in trace.locations if look.parent is None]
+    turns = np.full(trace.config.cells, len(taken))
+    turns[taken] = np.arange(len(taken))
+    return turns
+
+
+def _both(x: np.ndarray, y: np.ndarray) -> RankCorrelation | None:
+    rho, tau = spearman(x, y), kendall(x, y)
+    return None if rho is None or tau is None else RankCorrelation(rho, tau)

@@ -1,0 +1,202 @@
+"""A backbone converted for OpenVINO, in a process of its own: a model on which the engine crashes or hangs is
+reported in one sentence and takes nothing down.
+
+The parent sends configuration and weights through a pipe; the child builds the backbone from them, converts it, runs
+it and compares it with PyTorch, and leaves the converted model in a folder. No pickle passes between them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from tnet_core.errors import TNetError
+from tnet_core.modeling.config import Precision, TNetConfig
+from tnet_core.modeling.features import FeatureExtractionModule, describe_modules
+
+VERSION = 1  # part of the cache's key: raise it when the same weights are converted in another way
+MAX_SECONDS = 300.0
+COMMAND = ("-P", "-m", "tnet_core.inference.conversion")  # Python's, for the child
+MODEL_FILE, WEIGHTS_FILE = "model.xml", "model.bin"
+PRECISIONS: dict[Precision, str] = {"float32": "f32", "bfloat16": "bf16"}  # as OpenVINO names them
+MAX_THREADS = 8  # a crop is too small for more: they would wait for one another
+# How far the engine may be from PyTorch on average (root mean square), in standard deviations of the values.
+_TOLERANCE = {"float32": 0.005, "bfloat16": 0.5}
+
+_ready: list[subprocess.Popen[bytes]] = []  # children that were started early, and have imported PyTorch meanwhile
+_cores: dict[int, Any] = {}  # by process, and never more than one
+_lock = threading.Lock()
+
+
+def import_openvino() -> ModuleType:
+    """Return the engine's package; ImportError where it is not installed.
+
+    Importing it would write a file into the home folder and call a server of its maker. Where the package that does so
+    cannot be imported, it does neither.
+    """
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
+def open_core() -> Any:
+    """Return this process's one core of the engine, which is never destroyed.
+
+    A core gives the thread that makes it another stack for signals and, when destroyed, gives back the one before.
+    With several cores that may be one whose memory is gone, and the next signal ends the process. A fork has none and
+    gets none: the engine would hand its work to threads that stayed behind.
+    """
+    if has_foreign_core():
+        raise TNetError("this process is a fork of one in which the engine ran")
+    with _lock:
+        if os.getpid() not in _cores:
+            _cores[os.getpid()] = core = import_openvino().Core()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(core))  # also when Python ends
+        return _cores[os.getpid()]
+
+
+def has_foreign_core() -> bool:
+    """Say whether this process is a fork of one that made a core."""
+    return bool(_cores.keys() - {os.getpid()})
+
+
+def compile_model(path: Path, precision: Precision) -> Any:
+    """Return the converted model ready to run on this machine's CPU."""
+    core = open_core()
+    options = {
+        "INFERENCE_PRECISION_HINT": PRECISIONS[precision],  # else the engine takes bfloat16 where the CPU has it
+        "PERFORMANCE_HINT": "LATENCY",
+        "NUM_STREAMS": 1,
+        "INFERENCE_NUM_THREADS": min(torch.get_num_threads(), MAX_THREADS),
+        "ENABLE_CPU_PINNING": False,  # two processes would be pinned to the same cores
+    }
+    return core.compile_model(core.read_model(path), "CPU", options)
+
+
+def start_child() -> subprocess.Popen[bytes]:
+    """Start a process that waits for a backbone to convert."""
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, *COMMAND], stdin=pipe, stdout=pipe, stderr=null, env=environment)
+
+
+def adopt(child: subprocess.Popen[bytes] | None) -> None:
+    """Take a process that was started early, like those of `start_child`, for the next conversion."""
+    if child is not None:
+        with _lock:
+            _ready.append(child)
+
+
+def dismiss() -> None:
+    """End processes that were started early and are not needed."""
+    with _lock:
+        while _ready:
+            child = _ready.pop()
+            child.kill()
+            child.communicate()
+
+
+def make_request(config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path) -> bytes:
+    """Return what a child is sent: weights as safetensors, and the rest in their header."""
+    described = {
+        "config": config.to_dict(),
+        "modules": describe_modules(features.body),
+        "precision": precision,
+        "folder": str(folder),
+    }
+    tensors = {name: tensor.detach().contiguous() for name, tensor in features.state_dict().items()}
+    return bytes(save(tensors, {"request": json.dumps(described)}))
+
+
+def convert(config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path) -> None:
+    """Convert a backbone and leave it in a folder; a TNetError says why it cannot be."""
+    with _lock:
+        child = _ready.pop() if _ready else None
+    child = child or start_child()
+    try:
+        request = make_request(config, features, precision, folder)
+        found, _ = child.communicate(request, timeout=MAX_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise TNetError(f"the conversion took more than {MAX_SECONDS:.0f} seconds") from None
+    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
+        raise TNetError(f"the conversion failed with {type(error).__name__}") from None
+    finally:
+        child.kill()
+        child.wait()
+    if child.returncode != 0:
+        raise TNetError(f"the conversion ended with code {child.returncode}")
+    if problem := found.decode(errors="replace").strip():
+        raise TNetError(problem)
+
+
+class TensorOutputs(nn.Module):
+    """Feature vectors, and location maps where there are any; the engine knows no None."""
+
+    def __init__(self, features: FeatureExtractionModule) -> None:
+        super().__init__()
+        self.features = features
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        location_map, vector = self.features(images)
+        return (vector,) if location_map is None else (vector, location_map)
+
+
+@torch.no_grad()
+def answer(request: bytes) -> str:
+    """Do what the parent asks for; return what is wrong, or nothing."""
+    size = int.from_bytes(request[:8], "little")  # of safetensors' header
+    described = json.loads(json.loads(request[8 : 8 + size])["__metadata__"]["request"])
+    config = TNetConfig.from_dict(described["config"])
+    features = FeatureExtractionModule(config).eval()
+    if describe_modules(features.body) != described["modules"]:
+        return "its backbone is not the one that its configuration names"
+    features.load_state_dict(load(request))
+    model, side, path = TensorOutputs(features), config.base_resolution, Path(described["folder"], MODEL_FILE)
+    ov = import_openvino()
+    traced = torch.jit.trace(model, torch.zeros(2, 3, side, side), check_trace=False, strict=False)
+    ov.save_model(ov.convert_model(traced, input=[-1, 3, side, side]), path, compress_to_fp16=False)
+    compiled = compile_model(path, described["precision"])
+    for count in (1, 3):  # others than it was traced with
+        images = torch.randn((count, 3, side, side), generator=torch.Generator().manual_seed(count))
+        for expected, found in zip(model(images), compiled([images.numpy()]).values(), strict=True):
+            if not _are_alike(expected, torch.from_numpy(found), _TOLERANCE[described["precision"]]):
+                return "its numbers differ from those of PyTorch"
+    return ""
+
+
+def _are_alike(a: Tensor, b: Tensor, tolerance: float) -> bool:
+    return a.shape == b.shape and bool((a - b).square().mean().sqrt() <= tolerance * a.std() + 1e-6 * a.abs().max())
+
+
+def main() -> int:
+    """Answer one request; what libraries print does not get into the answer."""
+    warnings.simplefilter("ignore")
+    request = sys.stdin.buffer.read()
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    if request:  # nothing: the parent did not need this process
+        try:
+            output.write(answer(request))
+        except Exception as error:  # whatever a backbone or the engine raises is a reason not to use the engine
+            output.write(f"the engine cannot take it ({type(error).__name__})")
+    output.close()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,112 @@
+"""Converted models that are kept, one folder each below `engine` in the project's cache folder (`TNET_CACHE`).
+
+A folder's name is the sha256 of all that its content depends on. Everything here may be removed at any time, and where
+nothing can be written, models are converted anew in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from tnet_core.checkpoints.digests import cache_folder
+from tnet_core.inference import conversion
+from tnet_core.modeling.config import Precision, TNetConfig
+from tnet_core.modeling.features import FeatureExtractionModule, describe_modules
+
+MAX_BYTES = 1 << 30
+_FILES = (conversion.MODEL_FILE, conversion.WEIGHTS_FILE)
+_MANIFEST = "sha256.json"
+
+
+def engine_folder() -> Path:
+    """Return the folder of all converted models."""
+    return cache_folder() / "engine"
+
+
+def make_key(config: TNetConfig, features: FeatureExtractionModule, precision: Precision) -> str:
+    """Return the sha256 of weights and configuration, of what converts them, and of the precision they run in."""
+    versions = {name: version(name) for name in ("openvino", "torch", "timm")} | {"ours": conversion.VERSION}
+    made_from = {
+        "config": config.to_dict(),
+        "modules": describe_modules(features.body),
+        "precision": precision,
+        "versions": versions,
+    }
+    found = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode())
+    for name, tensor in sorted(features.state_dict().items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.detach().contiguous().numpy().tobytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def open_folder(
+    key: str, config: TNetConfig, features: FeatureExtractionModule, precision: Precision
+) -> Iterator[Path]:
+    """Give the folder of a converted model, which is converted first where it is not kept; TNetError if that fails."""
+    kept = engine_folder() / key
+    if _is_whole(kept):
+        conversion.dismiss()
+        with suppress(OSError):
+            os.utime(kept)  # the ones used last stay
+        yield kept
+        return
+    temporary = _make_folder()
+    try:
+        conversion.convert(config, features, precision, temporary)
+        yield _keep(temporary, kept)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _make_folder() -> Path:
+    try:
+        engine_folder().mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=".new-", dir=engine_folder()))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="tnet-engine-"))
+
+
+def _keep(temporary: Path, kept: Path) -> Path:
+    """Put a new folder in its place in one step; return where its files are."""
+    if temporary.parent != kept.parent:
+        return temporary
+    try:
+        (temporary / _MANIFEST).write_text(json.dumps(_digests(temporary)), encoding="utf-8")
+        shutil.rmtree(kept, ignore_errors=True)  # a damaged one
+        temporary.rename(kept)
+    except OSError:  # another process was first, or the disk is full
+        return kept if _is_whole(kept) else temporary
+    _remove_oldest(kept)
+    return kept
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _FILES}
+
+
+def _is_whole(folder: Path) -> bool:
+    """Tell whether the files are those that were written: a damaged model would compute something else."""
+    try:
+        return bool(json.loads((folder / _MANIFEST).read_text(encoding="utf-8")) == _digests(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def _remove_oldest(newest: Path) -> None:
+    """Remove the models not used for longest until the rest fits; never the one just made."""
+    with suppress(OSError):  # another process removes too
+        folders = sorted((path for path in newest.parent.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime)
+        total = 0
+        for folder in sorted(folders, key=lambda path: path != newest):
+            total += sum(file.stat().st_size for file in folder.iterdir())
+            if total > MAX_BYTES and folder != newest:
+                shutil.rmtree(folder, ignore_errors=True)
