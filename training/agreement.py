@@ -17,7 +17,7 @@ from tnet_core.command import finished
 from training.adapt.agreement import measure_agreement, read_target
 from training.adapt.photographs import open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes
-from training.evaluation.output import check_writable, choose_result_path, write_evaluation
+from training.evaluation.output import add_result_options, check_writable, choose_result_place
 from training.evaluation.table import format_evaluation
 
 
@@ -42,14 +42,14 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--full-resolution", type=int, help="of the whole image (default: that of the checkpoint's training)")
     add("--seed", type=int, default=0, help="of the random policy and of the bootstrap (0)")
     add("--workers", type=int, default=2, help="processes that decode images (2)")
-    add("--out", metavar="FILE", help="write here (default: evaluation.json in the checkpoint's folder)")
+    add_result_options(parser)
     return parser
 
 
 def _run(given: argparse.Namespace, command: list[str]) -> int:
-    path = choose_result_path(given.checkpoint, given.out)
-    check_writable(path)
+    place = choose_result_place(given.checkpoint, given.out, update=given.update)
     model = tn.load(given.checkpoint)
+    check_writable(place.path)
     options = AdaptOptions(
         backbone=model.config.backbone, images=tuple(Path(folder) for folder in given.images), holdout=given.holdout,
         measure=tuple(given.measure), seed=given.seed, workers=given.workers,
@@ -60,8 +60,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         model, photographs.held_out, whole, seed=given.seed, workers=given.workers, command=command
     )
     print(format_evaluation(content))
-    write_evaluation(content, path)
-    print(f"Written to '{path}'.", file=sys.stderr)
+    place.write(content, lambda text: print(text, file=sys.stderr))
     return 0
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.drafting import as_id, digests_of, draft
-from tnet_core.checkpoints.files import TENSOR_FILE, reason
 from tnet_core.command import finished
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.files import TENSOR_FILE
 from training.publishing.model_card import read_card, write_card
 
 MAX_PLAIN_GIT_BYTES = 10_000_000  # bytes: a Space takes larger files through Git LFS only

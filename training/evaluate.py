@@ -13,25 +13,28 @@ from typing import Any
 import torch
 
 import tnet_core as tn
-from tnet_core.checkpoints.files import EVALUATION_FILE, reason
-from tnet_core.command import finished
-from tnet_core.errors import TNetError
+from tnet_core.checkpoints.card import card_of
+from tnet_core.command import finished, warn_of_lone_process
+from tnet_core.errors import TNetError, reason
+from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.published import attention_rows, paper_rows
+from tnet_core.schemas.evaluation import to_compact_text
 from training.data import open_folder, open_split
 from training.data.dataset import describe_folders
 from training.data.reading import is_folder, list_sub_folders
 from training.data.sample import DatasetView, ImageDataset
 from training.evaluation.classes import fit_to
 from training.evaluation.compare import PaperReference, find_paper_reference
-from training.evaluation.evaluate import evaluate
 from training.evaluation.output import (
     ProgressBar,
+    add_result_options,
     check_writable,
-    choose_result_path,
-    to_compact_text,
-    write_evaluation,
+    choose_result_place,
+    find_folder,
+    write_recommendation,
 )
 from training.evaluation.plan import POLICIES, Options
+from training.evaluation.run import evaluate
 from training.evaluation.table import format_evaluation
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
@@ -51,7 +54,7 @@ def _make_parser() -> argparse.ArgumentParser:
         prog="python -m training.evaluate",
         description="Measure a checkpoint on labelled images: every budget with and without context, other policies "
         "at equal budget, adaptive stopping, where it looks, whether looks follow content; with confidence intervals. "
-        "For several processes: accelerate launch -m training.evaluate ….",
+        "For several processes: accelerate launch --multi_gpu --num_processes N -m training.evaluate ….",
     )
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="registry id, folder or hf:owner/name")
@@ -79,7 +82,14 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--batch-size", type=int, help="images per batch (default: by the number of looks)")
     add("--workers", type=int, default=2, help="processes that decode images (default: 2)")
     add("--device", help="cpu, cuda, … (default: the best there is)")
-    add("--out", metavar="FILE", help=f"write here (default: {EVALUATION_FILE} in the checkpoint's folder)")
+    add("--precision", choices=tuple(PRECISIONS), default="float32", help="bfloat16: faster, less exact; recorded")
+    add_result_options(parser)
+    add(
+        "--recommend",
+        action="store_true",
+        help="write the temperature and the stopping rule that were found into the checkpoint's config.json "
+        "(with --update where a registry pins it)",
+    )
     add("--format", choices=("table", "json"), default="table", help="what to print")
     return parser
 
@@ -102,6 +112,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         resamples=given.resamples, batch_size=given.batch_size, workers=given.workers,
         skip_unreadable=given.skip_unreadable, equivariance=given.equivariance, timing=given.timing,
     )  # fmt: skip
+    warn_of_lone_process()
     accelerator = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate import Accelerator
@@ -110,11 +121,15 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     try:
         is_first = accelerator is None or accelerator.is_main_process
         device = given.device if accelerator is None else accelerator.device
-        path = choose_result_path(given.checkpoint, given.out)
-        check_writable(path)
+        place = choose_result_place(given.checkpoint, given.out, update=given.update)
         model = tn.load(given.checkpoint, device=device, on_notice=_say if is_first else _ignore)
-        model = tn.optimised(model)
-        data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name)
+        check_writable(place.path)  # after it: where there is no checkpoint, its folder is not what is missing
+        folder = find_folder(given.checkpoint, update=given.update) if given.recommend else None
+        model = tn.optimised(model, precision=given.precision)
+        seed = card_of(model).provenance.get("seed")
+        data = open_data(given.data, given.recipe, given.split, given.boxes, given.split_name, seed=seed)
+        if is_first and data.about:
+            _say(data.about)
         dataset = fit_to(model, data.dataset, given.match)
         with ProgressBar(is_shown=is_first) as bar:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
@@ -124,10 +139,9 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
             if paper.selector:
                 content |= {"paper": paper.selector, "paper_same_model": not paper.nearest}
             _show(content, paper, given.format)  # first: a full disk must not cost the result
-            if path.exists():
-                _say(f"'{path}' is replaced.")
-            write_evaluation(content, path)
-            _say(f"Written to '{path}'.")
+            place.write(content, _say)
+            if folder is not None:
+                write_recommendation(folder, content, _say)
     finally:
         if accelerator is not None:
             accelerator.end_training()
@@ -163,16 +177,24 @@ class OpenedData:
     dataset: ImageDataset
     split: str  # as it is to be recorded
     recipe: Recipe | None
+    about: str = ""  # what to say about it
 
 
 def open_data(
-    data: str | None, recipe: str | None, split: str | None, boxes: str | None, split_name: str | None = None
+    data: str | None,
+    recipe: str | None,
+    split: str | None,
+    boxes: str | None,
+    split_name: str | None = None,
+    *,
+    seed: object = None,
 ) -> OpenedData:
     """Open a folder of class folders, or the validation split of a recipe.
 
     `data` is a folder or a recipe; with `recipe`, it is the root folder for that recipe. `split`
     is a sub-folder of the data, or the recipe's split of that name. `split_name` is what a folder's
-    split is recorded as, if not by the name of the folder that holds the classes.
+    split is recorded as, if not by the name of the folder that holds the classes. `seed` is that of the
+    checkpoint's training, if known: generated images are those that it was validated on.
     """
     if recipe is None and data is not None and _is_recipe(data):
         data, recipe = None, data
@@ -181,7 +203,7 @@ def open_data(
             raise TNetError("A recipe names its own boxes; give --boxes only with a folder of class folders.")
         if split_name is not None:
             raise TNetError("A recipe names its own splits; give --split-name only with a folder of class folders.")
-        return _open_recipe(recipe, data, split)
+        return _open_recipe(recipe, data, split, seed)
     if data is None:
         raise TNetError("Give a folder of class folders or a recipe to measure on.")
     folder = Path(data).expanduser()
@@ -210,7 +232,7 @@ def _is_recipe(data: str) -> bool:
     return data.endswith(_RECIPE_SUFFIXES) or data in list_recipes()
 
 
-def _open_recipe(spec: str, root: str | None, split: str | None) -> OpenedData:
+def _open_recipe(spec: str, root: str | None, split: str | None, seed: object) -> OpenedData:
     changes = [] if root is None else [f"data.root={Path(root).expanduser()}"]
     recipe = read_recipe(spec, changes)
     which = "train" if split in ("train", recipe.data.train) else "validation"
@@ -220,8 +242,13 @@ def _open_recipe(spec: str, root: str | None, split: str | None) -> OpenedData:
                 f"The canvases of {recipe.name} have the splits 'train' and 'validation' only, not '{split}'."
             )
         recipe = read_recipe(spec, [*changes, f"data.validation={split}", "data.holdout=0"])
-    opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=recipe.seed)
-    return OpenedData(opened, split or opened.split, recipe)
+    drawn, about = recipe.seed, ""
+    if recipe.data.kind == "needles":
+        is_known = isinstance(seed, int) and not isinstance(seed, bool)
+        drawn = seed if is_known else recipe.seed  # type: ignore[assignment]
+        about = f"Canvases of seed {drawn}, {'that of the training' if is_known else f'that of {recipe.name}'}."
+    opened = open_split(recipe.data, "train" if which == "train" else "validation", seed=drawn)
+    return OpenedData(opened, split or opened.split, recipe, about)
 
 
 if __name__ == "__main__":

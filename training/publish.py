@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.drafting import as_id, digests_of, draft
-from tnet_core.checkpoints.hub_id import HubId, check_repo
+from tnet_core.checkpoints.pretrained import upload_files
 from tnet_core.command import finished
+from tnet_core.schemas.hub_id import HubId, check_repo
 from training.publishing.model_card import Details, read_card
-from training.publishing.upload import make_empty_folder, prepare_files, upload_files
+from training.publishing.upload import make_empty_folder, prepare_files
 
 _DETAILS = ("licence", "data_licence", "dataset", "base_model", "citation")
 _TEXTS = {  # what may be given as a text
@@ -71,7 +72,7 @@ def _run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="tnet-publish-") as temporary:
         out = Path(temporary)
         prepare_files(Path(options.folder), out, card, details, options.repo)
-        commit = upload_files(out, hub_id, private=options.private)
+        commit = upload_files(out, hub_id, private=options.private, message="Publish a TNet checkpoint")
         _report(options, card, details, out, commit)
 
 

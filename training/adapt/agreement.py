@@ -19,12 +19,12 @@ from tnet_core.modeling.tnet import TNet
 from training.adapt.photographs import sharpen, stream_targets
 from training.data.sample import DatasetView, ImageDataset
 from training.evaluation.bootstrap import compute_interval, resample_means
-from training.evaluation.evaluate import evaluate
 from training.evaluation.features import Looks, Ranker, classify_subsets, project_features, rank_as_learned
 from training.evaluation.output import ProgressBar
 from training.evaluation.plan import Options, Tree
-from training.evaluation.policies import Oracle, make_centre_ranker, make_fixed_ranker, make_random_ranker
+from training.evaluation.policies import Oracle, Surest, make_centre_ranker, make_fixed_ranker, make_random_ranker
 from training.evaluation.report import COMPARED, round_values
+from training.evaluation.run import evaluate
 from training.policy.bank import FeatureBank, check_two_levels, make_bank, pick_classes
 from training.policy.targets import compute_worth
 
@@ -137,12 +137,13 @@ def score_images(
         "centre": [make_centre_ranker(n)],
         "mean": [make_fixed_ranker([mean])],
     }
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in (*rankers, "oracle")}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in (*rankers, "surest", "oracle")}
     for start in range(0, len(bank), _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
         labels = bank.rows(rows, model.device).labels
         looks = make_looks(model, bank, rows)
         masks = {name: [looks.tree.make_masks(looks.rank(r), budgets) for r in some] for name, some in rankers.items()}
+        masks["surest"] = [Surest(model, looks).make_masks(budgets)]
         masks["oracle"] = [Oracle(model, looks, pick_classes(labels)).make_masks(budgets)]
         for name, draws in masks.items():
             values = [

@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tnet_core.errors import TNetError
-from tnet_core.inference.optimise.folding import folded
 from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Classes, Labels
 from training.data.dataset import Entry, FileDataset, is_held_out
+from training.data.displaced import DisplacedView
 from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset
+from training.engine.folding import folded
 from training.engine.run_folder import fingerprint_data
 from training.evaluation.stream import evaluation_mode, load_batches, spread_indices
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
@@ -40,18 +42,19 @@ _IMAGES_AT_ONCE = 8  # images; each has n * n + 1 crops
 class Photographs:
     train: FileDataset
     held_out: FileDataset
+    more: FileDataset | None = None  # to learn from, without labels
 
 
 def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Photographs:
     """Return both sides of the division; `count` is the number of the model's classes."""
-    folders = {folder: _list_entries(folder, options, classes) for folder in options.images}
+    folders = {folder: _list_entries(folder, options.labels, classes) for folder in options.images}
     often = Counter(entry.name for entries in folders.values() for entry in entries)
     sides: dict[bool, list[Entry]] = {True: [], False: []}
     for number, (folder, entries) in enumerate(folders.items()):
         for kept_back in (False, True):
             # decided by its name in its own folder, whatever other folders are given
             side = [entry for entry in entries if is_held_out(entry.name, options.holdout) == kept_back]
-            chosen = (side[i] for i in spread_indices(len(side), options.get_limit(number, held_out=kept_back)))
+            chosen = _spread(side, options.get_limit(number, held_out=kept_back))
             sides[kept_back] += [
                 entry if often[entry.name] == 1 else replace(entry, name=f"{_name_folder(folder)}/{entry.name}")
                 for entry in chosen
@@ -65,10 +68,29 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
             )
     names = classes.names or tuple(f"class {i}" for i in range(count))  # a data set names its classes
     title = " + ".join(dict.fromkeys(_name_folder(folder) for folder in options.images))
-    return Photographs(*(FileDataset(title, split, names, side) for split, side in divided))
+    train, held_out = (FileDataset(title, split, names, side) for split, side in divided)
+    return Photographs(train, held_out, _open_more(options, names))
 
 
-def _list_entries(folder: Path, options: AdaptOptions, classes: Classes) -> list[Entry]:
+def _open_more(options: AdaptOptions, names: tuple[str, ...]) -> FileDataset | None:
+    """Return the photographs without labels, those that would be held out left out as everywhere."""
+    entries = [
+        replace(entry, name=f"{_name_folder(folder)}/{entry.name}")
+        for number, folder in enumerate(options.more)
+        for entry in _spread(
+            [e for e in _list_entries(folder, "none", Classes()) if not is_held_out(e.name, options.holdout)],
+            options.get_limit(len(options.images) + number, held_out=False),
+        )
+    ]
+    title = " + ".join(dict.fromkeys(_name_folder(folder) for folder in options.more))
+    return FileDataset(title, TRAIN, names, entries) if entries else None
+
+
+def _spread(entries: list[Entry], most: int | None) -> list[Entry]:
+    return [entries[i] for i in spread_indices(len(entries), most)]
+
+
+def _list_entries(folder: Path, labels: Labels, classes: Classes) -> list[Entry]:
     """Return the images of a folder, each named '<class>/<file stem>', or by its path where there are no classes."""
     place = folder.expanduser()
     if not is_folder(place):
@@ -76,10 +98,7 @@ def _list_entries(folder: Path, options: AdaptOptions, classes: Classes) -> list
     files = find_images(place)
     if not files:
         raise TNetError(f"There are no images in {folder}.")
-    return [
-        Entry(f"{place}/{file}", _find_label(file, options.labels, classes, folder), _strip_suffix(file))
-        for file in files
-    ]
+    return [Entry(f"{place}/{file}", _find_label(file, labels, classes, folder), _strip_suffix(file)) for file in files]
 
 
 def _find_label(file: str, labels: Labels, classes: Classes, folder: Path) -> int:
@@ -134,40 +153,83 @@ def sharpen(probabilities: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def stream_targets(
-    model: TNet, dataset: ImageDataset, side: int | None, batch_size: int, workers: int
+    model: TNet, dataset: ImageDataset, side: int | None, batch_size: int, workers: int, displaced: int = 0
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield images with their targets: predictions at that side (B, classes), or labels (B,) where it is None."""
+    """Yield images with their targets: predictions at that side (B, classes), or labels (B,) where it is None.
+
+    Displaced views follow, each with the target of the picture that it shows: the prediction for the canvas would be
+    one for its blurred background.
+    """
+    found: list[Tensor] = []
     for batch in load_batches(dataset, range(len(dataset)), model.config, batch_size, workers):
         assert isinstance(batch.images, Tensor)
-        yield batch.images, batch.labels if side is None else predict_full_image(model, batch.images, side)
+        found.append(batch.labels if side is None else predict_full_image(model, batch.images, side))
+        yield batch.images, found[-1]
+    targets = torch.cat(found)
+    for number in range(1, displaced + 1):
+        view = DisplacedView(dataset, model.config.input_size, number)
+        for batch in load_batches(view, range(len(view)), model.config, batch_size, workers):
+            assert isinstance(batch.images, Tensor)
+            yield batch.images, targets[batch.indices]
 
 
 # Banks ------------------------------------------------------------------------------------------------
 
 
 def make_banks(
-    model: TNet, photographs: Photographs, side: int | None, folder: Path | None, *, workers: int, quiet: bool
+    model: TNet,
+    photographs: Photographs,
+    options: AdaptOptions,
+    side: int,  # of the whole image where the backbone's prediction is the target
+    folder: Path | None,
+    *,
+    quiet: bool,
 ) -> dict[str, FeatureBank]:
-    """Return the banks 'train' and 'validation' with full-image predictions at `side`, or labels if None, as targets.
+    """Return the banks 'train' and 'validation': one row per photograph and per displaced view of it.
 
-    With a folder the banks stay there and are opened again when model and images are the same.
+    Targets are labels (rows,), or probabilities (rows, classes) where any is the backbone's prediction. With a folder
+    the banks stay there and are opened again when model and images are the same.
     """
     fast = folded(model)  # for the targets
-    parts = {"train": photographs.train, "validation": photographs.held_out}
-    missing = [data for name, data in parts.items() if folder is None or not (folder / name / MANIFEST_FILE).exists()]
+    own = side if options.labels == "none" else None
+    parts: dict[str, list[tuple[FileDataset, int | None]]] = {
+        "train": [(photographs.train, own)],
+        "validation": [(photographs.held_out, own)],
+    }
+    if photographs.more is not None:
+        parts["train"].append((photographs.more, side))
+    views = 1 + options.displaced
+    missing = [name for name in parts if folder is None or not (folder / name / MANIFEST_FILE).exists()]
     if missing and not quiet:
-        print(_estimate_time(fast, sum(map(len, missing)), side), file=sys.stderr)
+        images = views * sum(len(data) for name in missing for data, _ in parts[name])
+        print(_estimate_time(fast, images, own), file=sys.stderr)
+    classes = model.config.num_classes if photographs.more is not None else None
     return {
         name: make_bank(
             model,
-            stream_targets(fast, dataset, side, _IMAGES_AT_ONCE, workers),
-            len(dataset),
+            chain.from_iterable(_stream_part(fast, *part, options, classes) for part in some),
+            views * sum(len(data) for data, _ in some),
             folder=None if folder is None else folder / name,
-            identity=_describe_data(dataset, side),
+            identity=_identify(some, options),
             quiet=quiet,
         )
-        for name, dataset in parts.items()
+        for name, some in parts.items()
     }
+
+
+def _stream_part(
+    model: TNet, dataset: FileDataset, side: int | None, options: AdaptOptions, classes: int | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield images and targets of one data set; with `classes`, labels become probabilities."""
+    for images, targets in stream_targets(model, dataset, side, _IMAGES_AT_ONCE, options.workers, options.displaced):
+        yield images, F.one_hot(targets, classes).float() if side is None and classes is not None else targets
+
+
+def _identify(parts: list[tuple[FileDataset, int | None]], options: AdaptOptions) -> dict[str, object]:
+    """Return what a bank is recognised by; one of a single data set as it is, by what it always was."""
+    described = [_describe_data(dataset, side) for dataset, side in parts]
+    more = {} if len(parts) == 1 else {"more": described[1]}
+    return described[0] | more | ({"displaced": options.displaced} if options.displaced else {})
 
 
 def _describe_data(dataset: FileDataset, side: int | None) -> dict[str, object]:

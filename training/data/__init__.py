@@ -12,6 +12,7 @@ from training.data.dataset import FileDataset, Which, check_classes
 from training.data.fmow import open_fmow
 from training.data.folders import open_class_folders, open_folder, open_imagenet, put_spaces_into_names
 from training.data.sample import ImageDataset, Sample
+from training.data.unreadable import check_images, leave_out_unreadable
 from training.recipes.recipe import DataSection, Recipe
 
 __all__ = ["ImageDataset", "Sample", "check_classes", "open_folder", "open_split", "open_splits"]
@@ -37,19 +38,26 @@ def open_split(data: DataSection, which: Which, *, seed: int = 0) -> ImageDatase
     if data.kind not in _OPENERS:
         raise TNetError(f"There is no kind of data set called {data.kind!r:.40}.")
     dataset = _OPENERS[data.kind](data, which)
+    if data.skip_unreadable:
+        dataset = leave_out_unreadable(dataset)
     if data.cache is not None:
         dataset.cache = open_pixel_cache(dataset, data.cache)
     return dataset
 
 
 def open_splits(
-    recipe: Recipe, open_data: Callable[[str], ImageDataset] | None = None
+    recipe: Recipe, open_data: Callable[[str], ImageDataset] | None = None, *, check: bool = True
 ) -> tuple[ImageDataset, ImageDataset]:
-    """Return the training and the validation split of a recipe, or those of `open_data`, with the model's classes."""
+    """Return the training and the validation split of a recipe, or those of `open_data`, with the model's classes.
+
+    `check` decodes images for a short while, so that a damaged one is known before an hour of training.
+    """
     splits = []
     which: Which
     for which in ("train", "validation"):
         opened = open_data(which) if open_data else open_split(recipe.data, which, seed=recipe.seed)
         check_classes(opened, recipe.config)
         splits.append(opened)
+    if check and not recipe.data.skip_unreadable:
+        check_images(*splits)
     return splits[0], splits[1]

@@ -2,7 +2,8 @@
 
 Random crops are drawn as TensorFlow's `sample_distorted_bounding_box` draws them. Photometric distortion (ImageNet and
 fMoW) is four operations in one of four orders, or none. Translation, then rotation about the centre (the bird data
-sets) take the nearest neighbour, black outside.
+sets) take the nearest neighbour, black outside. Written by hand: the official models learned from exactly these
+distortions, and no library for PyTorch draws the same ones.
 """
 
 from __future__ import annotations

@@ -80,6 +80,13 @@ class FileDataset:
         image = _cut_box(image, entry.boxes.normalise(height, width), entry)
         return (image if self.shorter_side is None else shrink(image, self.shorter_side)), (height, width)
 
+    def select(self, indices: Sequence[int]) -> FileDataset:
+        """Return a split of these images alone; it has no cache."""
+        return FileDataset(
+            self.name, self.split, self.class_names, [self.entries[index] for index in indices],
+            shorter_side=self.shorter_side, crop_to_box=self.crop_to_box, read_boxes=self._read_boxes,
+        )  # fmt: skip
+
     def describe_pixels(self, index: int) -> str:
         """Return a text that is different whenever `read_pixels(index)` may be."""
         entry = self.entries[index]

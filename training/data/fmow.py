@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import read_bounded
 from training.data.dataset import Entry, FileDataset, Which, choose_split, find_root, find_split_folder, select_side
 from training.data.folders import list_images
 from training.data.sample import Boxes

@@ -83,7 +83,7 @@ def collate(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def unpack(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """Return images and labels of a batch, or raise the error it carries."""
     if batch["error"]:
-        raise TNetError(batch["error"])
+        raise TNetError(f"{batch['error']} Leave such images out with data.skip_unreadable=true.")
     return batch["images"], batch["labels"]
 
 
@@ -130,4 +130,5 @@ def make_loader(
 def _prepare_worker(_: int) -> None:
     torch.set_num_threads(1)
     # A signal to the whole group must not take the data away from a run that is about to end cleanly.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)

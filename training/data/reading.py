@@ -15,13 +15,10 @@ import cv2
 import numpy as np
 from PIL import ExifTags, JpegImagePlugin
 
-from tnet_core.checkpoints.files import read_bounded, reason
-from tnet_core.errors import TNetError
-from tnet_core.imageio.decode import MAX_FILE_BYTES, check_size, decode_bytes, pil_to_rgb
+from tnet_core.errors import TNetError, reason
+from tnet_core.imageio.decode import MAX_FILE_BYTES, SUFFIXES, check_size, decode_bytes, pil_to_rgb
+from tnet_core.schemas.files import read_bounded
 
-SUFFIXES = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm", ".avif"}
-)  # of files that count as images in a folder
 JPEG_START = b"\xff\xd8\xff"
 MAX_LIST_BYTES = 64 << 20  # of a text file that lists images or classes; NABirds needs 4 MB
 

@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tnet_core.checkpoints.files import read_bounded
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import read_bounded
 
 MAX_BOXES_BYTES = 256 << 20  # of a boxes file; a box for every image of ImageNet needs 80 MB
 COLUMNS = ("file", "x", "y", "w", "h", "width", "height")
@@ -72,6 +72,11 @@ class DatasetView:
         self.name, self.split = name or dataset.name, split or dataset.split
         self.class_names = dataset.class_names if class_names is None else tuple(class_names)
         self.labels: Sequence[int] = dataset.labels if labels is None else list(labels)
+
+    @property
+    def origin(self) -> ImageDataset:
+        """The data set without any changes."""
+        return self._dataset.origin if isinstance(self._dataset, DatasetView) else self._dataset
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -10,19 +10,21 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import torch
 
 import tnet_core as tn
 from tnet_core.errors import TNetError
-from tnet_core.inference.optimise.folding import fold_frozen
 from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
 from training.data.loading import check_batch_size, make_training_loader, unpack
 from training.data.sample import ImageDataset
+from training.data.unreadable import restore_numbering, write_image_list
 from training.engine import run_folder
+from training.engine.folding import fold_frozen
 from training.engine.metrics import Averages, Metrics
-from training.engine.optimiser import WeightAverage, freeze, make_optimiser, set_training_mode
+from training.engine.optimiser import WeightAverage, freeze, make_contiguous, make_optimiser, set_training_mode
 from training.engine.run_folder import CHECKPOINT_FOLDER, RunState
 from training.engine.step import Learner, OptimisationStep, make_accelerator
 from training.engine.validation import Stopping, Validation, measure_batch
@@ -63,7 +65,9 @@ class Engine:
         self.recipe, self.out, self._quiet = recipe, out, quiet
         run_folder.check_folder(out, resume=resume)
         self.accelerator = make_accelerator(recipe)
-        self.data, validation_data = open_splits(recipe, open_data)
+        self.data, validation_data = open_splits(recipe, open_data, check=not resume)
+        if resume:
+            self.data = restore_numbering(out, self.data, skip=recipe.data.skip_unreadable)
         check_batch_size(self.data, recipe.batch_size)
         self.per_epoch = len(self.data) // recipe.batch_size
         self.steps = max(1, round(recipe.epochs * self.per_epoch))
@@ -79,8 +83,9 @@ class Engine:
         model = tn.build(recipe.config, seed=recipe.seed, device="cpu")
         self.origin = warm_start(model, recipe.init) if state is None else ""
         freeze(model, recipe.freeze)
-        if recipe.channels_last:
-            model.to(memory_format=torch.channels_last)
+        self._memory_format = torch.channels_last if recipe.channels_last else torch.contiguous_format
+        if not recipe.channels_last:
+            make_contiguous(model)
         self.model: TNet = model.to(self.accelerator.device)
         self.average = WeightAverage(model, recipe.ema) if recipe.ema else None
         self._optimiser = make_optimiser(model, recipe.optim)
@@ -112,6 +117,7 @@ class Engine:
         if self.accelerator.is_main_process:
             run_folder.make_folder(self.out)
             run_folder.write_recipe(self.out, self.recipe)
+            write_image_list(self.out, self.data)
             self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
             if self._is_anew:
                 self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")
@@ -135,9 +141,8 @@ class Engine:
         fold_frozen(self.model)  # what does not learn runs faster with its batch norms folded
         averages, window, since = Averages(), monotonic(), self.step
         for batch in self.loader:
-            images, labels = unpack(batch)
-            if self.recipe.channels_last:
-                images = images.contiguous(memory_format=torch.channels_last)
+            images, labels = self._unpack(batch)
+            images = images.contiguous(memory_format=self._memory_format)
             if not self._current.add_part(images, labels, self.step):
                 continue
             self.step += 1
@@ -162,6 +167,15 @@ class Engine:
             elif monotonic() - self._saved_at > 60 * self.recipe.save_minutes:
                 self._save()
         return True
+
+    def _unpack(self, batch: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return images and labels; what was learned is saved before an image that cannot be read ends the run."""
+        try:
+            return unpack(batch)
+        except TNetError:
+            if self.step > 0 and self.accelerator.num_processes == 1:
+                self._save()
+            raise
 
     def _update_followers(self, baseline: float) -> None:
         """Bring what follows a step up to date: the reward baseline and the average of the weights."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.tensorboard import SummaryWriter
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
 from tqdm import tqdm
 
-from tnet_core.checkpoints.files import reason, write_atomically
-from tnet_core.errors import TNetError
+from tnet_core.errors import reason
+from tnet_core.schemas.files import write_atomically
 from training.engine.validation import Accuracy
 
 METRICS_FILE = "metrics.jsonl"
@@ -36,18 +43,62 @@ class Averages:
         return means
 
 
+class EventFile:
+    """A file of scalars for TensorBoard. Each record is written at once.
+
+    TensorBoard's own writer does so in a thread, whose traceback is all one sees of a full disk.
+    """
+
+    def __init__(self, folder: Path, first_step: int) -> None:
+        name = f"events.out.tfevents.{time.time_ns() // 10**9:010d}.{socket.gethostname()}.{os.getpid()}.0"
+        self.path = folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        # A session that starts at a step hides what an earlier one recorded from that step on.
+        start = Event(wall_time=time.time(), step=first_step, session_log=SessionLog(status=SessionLog.START))
+        self._append([Event(wall_time=time.time(), file_version="brain.Event:2"), start])
+
+    def add(self, scalars: Mapping[str, float], step: int) -> None:
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        self._append([Event(wall_time=time.time(), step=step, summary=Summary(value=values))])
+
+    def _append(self, events: list[Event]) -> None:
+        buffer = io.BytesIO()
+        writer = RecordWriter(buffer)
+        for event in events:
+            writer.write(event.SerializeToString())
+        append_whole(self.path, buffer.getvalue())
+
+
+def append_whole(path: Path, data: bytes) -> None:
+    """Append to a file; where that fails, nothing of it stays behind to spoil what is appended later."""
+    with path.open("ab", buffering=0) as file:
+        size = file.tell()
+        try:
+            while data:
+                data = data[file.write(data) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(size)
+            raise
+
+
 class Metrics:
-    """Records of one run. Only the main process of a distributed run has one."""
+    """Records of one run. Only the main process of a distributed run has one. What cannot be written ends no run."""
 
     def __init__(self, run: Path, steps: int, done: int, *, quiet: bool) -> None:
         self._path = run / METRICS_FILE
         self.validated = -1  # step of the last validation
         self._forget_after(done)
-        self._board = SummaryWriter(str(run / "tensorboard"), purge_step=done + 1)
+        self._board: EventFile | None = None
+        self._is_warned = False
         tqdm.monitor_interval = 0  # no watching thread
         self._bar = tqdm(
             total=steps, initial=done, desc="training", unit="step", disable=quiet, file=sys.stderr, smoothing=0.05
         )
+        try:
+            self._board = EventFile(run / "tensorboard", done + 1)
+        except OSError as error:
+            self._warn(run / "tensorboard", error)
 
     def _forget_after(self, step: int) -> None:
         """Drop records of steps that will be done again, and a line that a kill cut short."""
@@ -62,17 +113,25 @@ class Metrics:
         line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
         if kind == "validation":
             self.validated = step
-        try:
-            with self._path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-        except OSError as error:
-            raise TNetError(f"Cannot write '{self._path}': {reason(error)}.") from None
+        scalars = {f"{kind}/{name}": value for name, value in values.items() if isinstance(value, (int, float))}
         for name, value in values.items():
-            if isinstance(value, (int, float)):
-                self._board.add_scalar(f"{kind}/{name}", value, step)
-            elif isinstance(value, dict):
-                for key, inner in value.items():
-                    self._board.add_scalar(f"{kind}/{name}/{key}", inner, step)
+            if isinstance(value, dict):
+                scalars |= {f"{kind}/{name}/{key}": inner for key, inner in value.items()}
+        path = self._path
+        try:
+            append_whole(path, (json.dumps(line) + "\n").encode())
+            if self._board is not None:
+                path = self._board.path
+                self._board.add(scalars, step)
+        except OSError as error:
+            self._warn(path, error)
+
+    def _warn(self, path: Path, error: OSError) -> None:
+        """Say once that a record is lost."""
+        if not self._is_warned:
+            self._is_warned = True
+            text = f"Metrics cannot be written to '{path}' ({reason(error)}); the run goes on without them."
+            self._bar.write(text, file=sys.stderr)
 
     def record_training(
         self, step: int, epoch: float, values: dict[str, float], accuracy: dict[tuple[int, ...], float]
@@ -103,7 +162,6 @@ class Metrics:
 
     def close(self) -> None:
         self._bar.close()
-        self._board.close()
 
 
 def name_budget(budget: tuple[int, ...]) -> str:

@@ -17,6 +17,13 @@ from tnet_core.modeling.tnet import TNet
 from training.recipes.recipe import FreezeSection, OptimSection
 
 
+def make_contiguous(model: TNet) -> None:
+    """Undo the channels-last layout that models are built with."""
+    for parameter in model.parameters():
+        # a clone, since a 1x1 weight counts as contiguous in either layout and would keep its strides
+        parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
+
+
 class KerasAdam(torch.optim.Adam):
     """Adam with the epsilon of Keras, which is added before bias correction.
 

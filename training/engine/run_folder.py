@@ -24,9 +24,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import tnet_core as tn
-from tnet_core.checkpoints.files import read_bounded, reason, write_atomically
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import read_bounded, write_atomically
 from training.data.sample import ImageDataset
 from training.evaluation.output import find_source_commit
 from training.recipes.reading import recipe_from_mapping, recipe_to_mapping, recipe_to_text
@@ -35,10 +35,10 @@ from training.recipes.recipe import Recipe
 RECIPE_FILE = "recipe.yaml"
 CHECKPOINT_FOLDER = "checkpoint"
 
-# What a continued run may change: none of it enters the arithmetic.
+# What a continued run may change: none of it enters the arithmetic of the images that can be read.
 _CHANGEABLE_KEYS = {
     "about", "paper", "validate_every", "validation_images", "save_minutes", "provenance",
-    "data.root", "data.cache", "data.workers",
+    "data.root", "data.cache", "data.workers", "data.skip_unreadable",
 }  # fmt: skip
 _NAME = re.compile(r"state-(\d{9})")
 _NUMBERS = "state.json"

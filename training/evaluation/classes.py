@@ -27,8 +27,10 @@ def simplify_name(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", without_number).strip().casefold()
 
 
-def match_classes(found: Sequence[str], known: Sequence[str], count: int, match: Match = "name") -> list[int]:
-    """Return the checkpoint's class of each class of the data set.
+def match_classes(
+    found: Sequence[str], known: Sequence[str], count: int, match: Match = "name", *, advice: str = ""
+) -> list[int]:
+    """Return the checkpoint's class of each class of the data set; `advice` replaces that of `training.evaluate`.
 
     `known` are the checkpoint's names, empty if it has none; then, and with `match="order"`, classes
     are taken in the order of the data set, which must have as many as the checkpoint.
@@ -53,25 +55,24 @@ def match_classes(found: Sequence[str], known: Sequence[str], count: int, match:
         labels += candidates
         unknown += [] if candidates else [name]
     if unknown:
-        raise TNetError(_describe_unknown(unknown, len(found), known))
+        raise TNetError(_describe_unknown(unknown, len(found), known, advice))
     for name, label in zip(found, labels, strict=True):
         if labels.count(label) > 1:
             raise TNetError(f"Two classes of the data are the checkpoint's '{known[label]}', one of them '{name}'.")
     return labels
 
 
-def _describe_unknown(unknown: list[str], found: int, known: Sequence[str]) -> str:
+def _describe_unknown(unknown: list[str], found: int, known: Sequence[str], advice: str) -> str:
     few = ", ".join(f"'{name}'" for name in unknown[:3]) + (", …" if len(unknown) > 3 else "")
     which = "is not a class" if len(unknown) == 1 else "are not classes"
-    advice = (
-        "give the folder that holds the class folders, or its split with --split"
-        if len(unknown) == found
-        else "rename or remove them"
-    )
-    return (
-        f"{few} ({len(unknown)} of {found} in the data) {which} of the checkpoint, whose classes are like "
-        f"'{known[0]}'; {advice}, or use --match order if both list the same classes in the same order."
-    )
+    how_many = f" ({len(unknown)} of {found} in the data)" if found > 1 else ""
+    if not advice:
+        advice = (
+            "give the folder that holds the class folders, or its split with --split"
+            if len(unknown) == found
+            else "rename or remove them"
+        ) + ", or use --match order if both list the same classes in the same order"
+    return f"{few}{how_many} {which} of the checkpoint, whose classes are like '{known[0]}'; {advice}."
 
 
 def fit_to(model: TNet, dataset: ImageDataset, match: Match = "name") -> ImageDataset:

@@ -18,9 +18,8 @@ import numpy as np
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.checkpoints.files import EVALUATION_FILE, MAX_BYTES
-from tnet_core.checkpoints.strict_json import read_json
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import EVALUATION_FILE, MAX_BYTES, read_json
 from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.measure import Results
 from training.recipes.recipe import Recipe
@@ -102,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(compare(*read_side(options.first), *read_side(options.second)).describe())
     except TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
+        print(*str(error).splitlines(), file=sys.stderr)
+        return 2
     return 0
 
 
@@ -164,7 +163,7 @@ class PaperReference:
 
     @property
     def heading(self) -> str:
-        """What the paper's columns hold."""
+        """The heading above the paper's columns."""
         if self.nearest:
             return f"{self.selector}, nearest model of the paper ({self.nearest}, trained on other images)"
         return f"{self.selector}, its own data split and training"

@@ -17,7 +17,7 @@ from torch import Tensor
 from tnet_core.counterfactual import Lattice, Move, Placement, compare, moved, place, score
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
-from training.evaluation.bootstrap import compute_interval, resample_means
+from training.evaluation.bootstrap import compute_interval, compute_share_interval, resample_means
 from training.evaluation.features import look_at
 from training.evaluation.plan import Options, Tree
 from training.evaluation.stream import Batch
@@ -102,7 +102,7 @@ def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dic
     columns = np.concatenate([table.columns for table in tables], axis=1)
     means = columns.mean(0, dtype=np.float64)[None]
     samples = resample_means(columns, options.resamples, options.seed)
-    width = tables[0].columns.shape[1]
+    images, width = tables[0].columns.shape
     transforms: dict[str, Any] = {}
     for at, (name, table) in enumerate(zip(MOVES, tables, strict=True)):
         span = slice(at * width, (at + 1) * width)
@@ -112,10 +112,8 @@ def report_equivariance(results: dict[str, np.ndarray], options: Options) -> dic
             entry |= _report_value(key, getattr(mean, key), getattr(sample, key), options)
         first: dict[str, Any] = {"images": table.moved}
         for key in _SHARES:
-            first |= _report_value(key, mean.compute_share(key), sample.compute_share(key), options)
-        transforms[name] = (
-            entry | {"first_look": first} | _report_value("top1_thumbnail", mean.right, sample.right, options)
-        )
+            first |= _report_share(key, mean.compute_share(key), table.moved, options)
+        transforms[name] = entry | {"first_look": first} | _report_share("top1_thumbnail", mean.right, images, options)
     parts = (len(tables), width)
     whole, resampled = (_Means(np.asarray(v).reshape(-1, *parts).sum(1)) for v in (means, samples))
     return {
@@ -157,8 +155,15 @@ class _Means:
             return np.where(self._means[:, images] > 0, self._means[:, column] / self._means[:, images], np.nan)
 
 
+def _report_share(key: str, share: np.ndarray, images: int, options: Options) -> dict[str, Any]:
+    return _report_ends(key, share, compute_share_interval(share, images, options.confidence)[0])
+
+
 def _report_value(key: str, value: np.ndarray, samples: np.ndarray, options: Options) -> dict[str, Any]:
-    ends = compute_interval(samples[:, None], options.confidence)[0]
+    return _report_ends(key, value, compute_interval(samples[:, None], options.confidence)[0])
+
+
+def _report_ends(key: str, value: np.ndarray, ends: np.ndarray) -> dict[str, Any]:
     return {key: _round_number(value[0]), f"{key}_interval": [_round_number(end) for end in ends]}
 
 

@@ -18,8 +18,7 @@ from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location import top_k
 from tnet_core.modeling.tnet import TNet
-from tnet_core.records import Distribution
-from tnet_core.sampling.boxes import Box
+from tnet_core.records import Box, Distribution
 from tnet_core.sampling.grid import official_axis
 from tnet_core.trace import Trace
 from tnet_core.trace.aggregation import NOT_FINITE

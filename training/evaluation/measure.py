@@ -5,7 +5,9 @@
 | `index`, `label`, `name`, `crc` | | place in the data set, class, name and its crc32 |
 | `top1/P`, `top5/P`, `likelihood/P` | (S,) | of policy P at each budget; `random` is the mean of its draws |
 | `confidence` | (S,) | highest probability, learned policy |
+| `prediction`, `surety` | (S,) | the predicted class and its probability, calibrated where the model is |
 | `stop/probability`, `stop/margin`, `stop/right` | (T,) | after the first 0 … T - 1 looks, learned policy |
+| `stop/logits`, `stop/prediction` | (S', classes), (S',) | at the budgets of `choose_calibrated` |
 | `cells` | (K,) | learned ranking of the first grid |
 | `probability` | (n * n,) | of its cells |
 | `inner` | (depths - 1, n * n) | looks taken at each cell of the grids below, at the budget of training |
@@ -28,15 +30,16 @@ import torch
 from torch import Tensor
 
 from tnet_core.modeling.tnet import TNet
-from tnet_core.sampling.boxes import Box, union_area
+from tnet_core.records import Box, union_area
 from training.evaluation.equivariance import measure_moves
 from training.evaluation.features import Looks, Ranker, classify_subsets, find_hits, look_at, rank_as_learned
 from training.evaluation.plan import Plan
-from training.evaluation.policies import Oracle, make_centre_ranker, make_fixed_ranker, make_random_ranker
+from training.evaluation.policies import Oracle, Surest, make_centre_ranker, make_fixed_ranker, make_random_ranker
 from training.evaluation.stream import Batch
 
 Results = dict[str, np.ndarray]
 LOOKS_ONLY = "without_context"  # the learned policy, the thumbnail left out of the average
+MAX_RULE_LOOKS = 3  # looks: the largest number that a recommended stopping rule takes
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Measurer:
         ranks = looks.rank(rank_as_learned)
         masks = looks.tree.make_masks(ranks, self.plan.budgets)
         found |= self._score("learned", looks, masks, batch)
+        found |= self._keep_logits(looks, ranks)
         if self.model.config.is_baseline:
             return found
         found |= self._score_without_context(looks, masks, batch)
@@ -74,10 +78,9 @@ class Measurer:
     # Policies ----------------------------------------------------------------------------------
 
     def _compare(self, name: str, looks: Looks, batch: Batch) -> Results:
-        if name == "oracle":
-            return self._score(
-                name, looks, Oracle(self.model, looks, batch.labels).make_masks(self.plan.budgets), batch
-            )
+        if name in ("surest", "oracle"):
+            chooser = Surest(self.model, looks) if name == "surest" else Oracle(self.model, looks, batch.labels)
+            return self._score(name, looks, chooser.make_masks(self.plan.budgets), batch)
         if name == "centre":
             return self._measure_ranker(name, make_centre_ranker(self.model.config.grid), looks, batch)
         if name == "mean":
@@ -105,6 +108,10 @@ class Measurer:
         }
         if name == "learned":
             found["confidence"] = chances.amax(2).exp().float().cpu().numpy()
+            found["prediction"] = logits.argmax(2).cpu().numpy().astype(np.int32)
+            calibration = self.model.calibration
+            temperature = 1.0 if calibration is None else calibration.temperature
+            found["surety"] = (logits.double() / temperature).softmax(2).amax(2).float().cpu().numpy()
         if not self.model.config.is_baseline:
             found[f"area/{name}"] = self._measure_areas(looks, masks, batch)
         return found
@@ -135,6 +142,16 @@ class Measurer:
             "stop/probability": best[:, :, 0].float().cpu().numpy(),
             "stop/margin": margin.float().cpu().numpy(),
             "stop/right": (logits.argmax(2).cpu() == batch.labels.view(-1, 1)).numpy(),
+        }
+
+    def _keep_logits(self, looks: Looks, ranks: Tensor) -> Results:
+        """Keep what temperatures and stopping rules are chosen from: logits relative to the highest."""
+        masks = looks.tree.make_masks(ranks, choose_calibrated(self.plan))
+        logits = classify_subsets(self.model, looks.features, looks.projections, masks)
+        relative = logits - logits.amax(2, keepdim=True)  # half precision is exact enough near 0, where it matters
+        return {
+            "stop/logits": relative.clamp(min=-60_000).cpu().numpy().astype(np.float16),
+            "stop/prediction": logits.argmax(2).cpu().numpy().astype(np.int32),
         }
 
     def _measure_heat(self, looks: Looks, ranks: Tensor) -> Results:
@@ -171,6 +188,13 @@ def find_second_level(plan: Plan) -> list[int]:
 def choose_stopping_budget(plan: Plan) -> tuple[int, ...]:
     """Return all looks of two levels; of more levels those of training, as there the order depends on the budget."""
     return plan.budgets[-1] if len(plan.trained) == 1 else plan.trained
+
+
+def choose_calibrated(plan: Plan) -> list[tuple[int, ...]]:
+    """Return the budgets whose probabilities are calibrated: no look to three, or that of training below two levels."""
+    if len(plan.trained) != 1:
+        return [plan.trained]
+    return [(k,) for k in range(min(MAX_RULE_LOOKS, plan.budgets[-1][0]) + 1)]
 
 
 def measure_attention(looks: Sequence[Box], boxes: np.ndarray) -> tuple[float, float, float]:

@@ -1,13 +1,14 @@
-"""Writing `evaluation.json`: where it goes, a progress bar while it is made, and how it was measured."""
+"""Writing `evaluation.json`: where it goes, progress meanwhile, how it was measured, and what it recommends."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import platform
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,37 +18,33 @@ import torch
 from tqdm import tqdm
 
 from tnet_core import __version__
-from tnet_core.checkpoints.files import EVALUATION_FILE, MAX_BYTES, write_atomically
-from tnet_core.checkpoints.hub_id import PREFIX
-from tnet_core.checkpoints.registry import Registry
-from tnet_core.errors import TNetError
+from tnet_core.checkpoints.registry import Registry, find_pinned, pin_file
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.checkpoint import read_config, write_config
+from tnet_core.schemas.evaluation import parse_evaluation
+from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE
+from tnet_core.schemas.hub_id import PREFIX
+from tnet_core.schemas.registry import Entry
+from training.data.reading import is_folder
+from training.evaluation.calibration import read_calibration
+from training.evaluation.stopping import read_rule
 
 _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "accelerate")
 
 
-def to_compact_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def evaluation_to_text(content: dict[str, Any]) -> str:
-    """Return JSON with one line per field: small, and still legible in a diff."""
-    return (
-        "{\n" + ",\n".join(f"{json.dumps(key)}: {to_compact_text(value)}" for key, value in content.items()) + "\n}\n"
-    )
-
-
-def write_evaluation(content: dict[str, Any], path: Path) -> None:
-    """Write the file in one step: it is the old one or the new one, never half of it."""
-    data = evaluation_to_text(content).encode("utf-8")
-    if len(data) > MAX_BYTES[EVALUATION_FILE]:
-        raise TNetError(f"The result has {len(data)} bytes, more than an evaluation may have; use a smaller budget.")
-    write_atomically(path, lambda temporary: temporary.write_bytes(data))
-
-
 def check_writable(path: Path) -> None:
     """Refuse a place that cannot be written, before an hour of work and not after it."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise TNetError(f"The result cannot be written to '{path}'; name a file in a folder you may write to (--out).")
+    advice = "name a file in a folder you may write to (--out)"
+    trial = path.with_name(f".{path.name}.{os.getpid()}.trial")
+    try:  # what `Evaluation.write` will do: permissions alone say nothing about read-only or full disks
+        with trial.open("wb") as file:
+            file.write(bytes(4096))
+        trial.unlink()
+        is_special = path.exists() and not path.is_file()
+    except OSError as error:
+        raise TNetError(f"The result cannot be written to '{path}' ({reason(error)}); {advice}.") from None
+    if is_special:
+        raise TNetError(f"The result cannot be written to '{path}', which is not a file; {advice}.")
 
 
 class ProgressBar:
@@ -123,19 +120,68 @@ def _name_processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def choose_result_path(spec: str, out: str | None) -> Path:
+@dataclass(frozen=True)
+class ResultPlace:
+    """Where an evaluation is written, and the registry's entry that has to follow it."""
+
+    path: Path
+    entry: Entry | None = None
+
+    def write(self, content: dict[str, Any], say: Callable[[str], None]) -> None:
+        """Write the evaluation, and its hash into the registry that pins it; say what was done."""
+        if self.path.exists():
+            say(f"'{self.path}' is replaced.")
+        parse_evaluation(content).write(self.path)
+        say(f"Written to '{self.path}'.")
+        if self.entry is not None:
+            pin_file(self.entry, EVALUATION_FILE)
+            say(f"The entry '{self.entry.id}' of '{self.entry.registry}' holds its new hash.")
+
+
+def add_result_options(parser: argparse.ArgumentParser) -> None:
+    """Add --out and --update, the arguments of `choose_result_place`."""
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help=f"write here (default: {EVALUATION_FILE} in the checkpoint's folder; for a checkpoint of a registry or of "
+        f"the Hub, ID.{EVALUATION_FILE} in the current folder)",
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="replace the evaluation that a registry pins, and its hash there"
+    )
+
+
+def choose_result_place(spec: str, out: str | None, *, update: bool = False) -> ResultPlace:
     """Return a path beside the checkpoint, or where `out` says (a file, or a folder that is there).
 
-    A registry or Hub checkpoint is guarded by hashes and not ours to change: its evaluation goes to
-    the current folder.
+    A registry or Hub checkpoint is guarded by hashes: its evaluation goes to the current folder, however the
+    checkpoint is named, unless `update` asks to replace it together with its hash in the registry.
     """
-    if out is not None:
-        path = Path(out).expanduser()
-        return path / EVALUATION_FILE if path.is_dir() else path
-    if spec.startswith(PREFIX) or spec in Registry.load():
-        name = spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
-        return Path(f"{name}.{EVALUATION_FILE}")
-    return Path(spec).expanduser() / EVALUATION_FILE
+    registry = Registry.load()
+    path = None if out is None else Path(out).expanduser()
+    if path is not None and is_folder(path):
+        path = path / EVALUATION_FILE
+    if update and path is not None:
+        raise TNetError("--update writes beside the checkpoint; leave either --update or --out away.")
+    guarded = None if path is None else find_pinned(path.parent, registry)
+    if guarded is not None:
+        raise TNetError(
+            f"The files in '{guarded.folder}' are pinned by '{guarded.registry.name}' as '{guarded.id}'; name another "
+            "place with --out, or use --update, which brings that entry up to date."
+        )
+    if path is not None:
+        return ResultPlace(path)
+    entry = registry.get(spec) if spec in registry else None
+    if entry is None and not spec.startswith(PREFIX):
+        entry = find_pinned(Path(spec).expanduser(), registry)
+    if update:
+        if entry is None or entry.folder is None:
+            raise TNetError(f"--update is for a checkpoint in a folder that a registry pins, and '{spec}' is none.")
+        return ResultPlace(entry.folder / EVALUATION_FILE, entry)
+    if entry is None and not spec.startswith(PREFIX):
+        return ResultPlace(Path(spec).expanduser() / EVALUATION_FILE)
+    name = entry.id if entry is not None else spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
+    return ResultPlace(Path(f"{name}.{EVALUATION_FILE}"))
 
 
 def find_source_commit() -> str | None:
@@ -149,3 +195,35 @@ def find_source_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found[0].stdout.strip() + ("+changes" if found[1].stdout.strip() else "")
+
+
+def find_folder(spec: str, *, update: bool) -> Path:
+    """Return the folder whose configuration may be changed; a registry's only with `update`, the Hub's never."""
+    registry = Registry.load()
+    if spec.startswith(PREFIX):
+        raise TNetError("--recommend changes a checkpoint's config.json; download it into a folder of yours first.")
+    folder = registry.get(spec).folder if spec in registry else Path(spec).expanduser()
+    if folder is None:
+        raise TNetError(f"--recommend changes config.json, and the files of '{spec}' are on the Hub.")
+    entry = find_pinned(folder, registry)
+    if entry is not None and not update:
+        raise TNetError(
+            f"--recommend changes config.json, which '{entry.registry.name}' pins as '{entry.id}'; add --update to "
+            "bring that entry up to date."
+        )
+    return folder
+
+
+def write_recommendation(folder: Path, content: dict[str, Any], say: Callable[[str], None]) -> None:
+    """Put the temperature and the rule of an evaluation into a folder's configuration; a registry gets its new hash."""
+    if "calibration" not in content:
+        raise TNetError("Nothing can be recommended from a single image; measure on more.")
+    rule = read_rule(content["stopping"]) if "rule" in content.get("stopping", {}) else None
+    calibration = read_calibration(content["calibration"])
+    write_config(folder, read_config(folder).model_copy(update={"calibration": calibration, "stopping": rule}))
+    told = calibration.describe() + ("" if rule is None else f"; {rule.describe()}")
+    say(f"'{folder / CONFIG_FILE}' recommends: {told}.")
+    entry = find_pinned(folder)
+    if entry is not None:
+        pin_file(entry, CONFIG_FILE)
+        say(f"The entry '{entry.id}' of '{entry.registry}' holds its new hash.")

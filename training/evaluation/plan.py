@@ -20,7 +20,8 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TrainOutput
 
-POLICIES = ("learned", "random", "centre", "mean", "oracle")
+POLICIES = ("learned", "random", "centre", "mean", "surest", "oracle")
+_NEED_EVERYTHING = ("surest", "oracle")  # policies that choose among looks at all cells
 _MAX_WHOLE_TREE = 101  # looks: up to here every cell of every image is looked at, and policies share the looks
 _MAX_LOOKS = 200  # per image and policy, where they do not
 
@@ -78,12 +79,13 @@ def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Pl
     policies = options.policies
     if config.is_baseline:
         policies = ("learned",)
-    elif "oracle" in policies and not (fits and config.levels <= 3):
-        policies = tuple(name for name in policies if name != "oracle")
-        left_out["oracle"] = (
+    elif not (fits and config.levels <= 3):
+        reason = (
             f"A tree of {everything.nodes} looks per image is too large to know the worth of every cell "
             f"(at most {_MAX_WHOLE_TREE} and three levels)."
         )
+        left_out = {name: reason for name in _NEED_EVERYTHING if name in policies}
+        policies = tuple(name for name in policies if name not in left_out)
     is_whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
     tree = everything if is_whole else Tree(limits)
     if not is_whole and tree.nodes > _MAX_LOOKS:

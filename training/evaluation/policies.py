@@ -1,11 +1,14 @@
-"""The policies that the learned one is compared with: random, centre, mean and oracle.
+"""The policies that the learned one is compared with: random, centre, mean, surest and oracle.
 
-All but the oracle are rankings of the cells of a grid. The *mean* policy is what the location module says on average;
+The first three are rankings of the cells of a grid. The *mean* policy is what the location module says on average;
 it tells how much of the learned policy is where objects usually are. Another order of the cells, chosen by the accuracy
 it gives, might be better; and the average is over the evaluated images themselves.
 
-The *oracle* knows the answer: how much better the looks could have been chosen. A set of looks is better if its
-prediction is right, and among equally right ones if it gives the true class more probability. Two levels: cells are
+The other two look at everything first and then choose which looks to keep, the thumbnail always among them. The
+*surest* does not know the label: a set of looks is better if its prediction gives some class more probability. A policy
+that sees nothing but the thumbnail cannot be expected to choose better, so this is what the learned one is held to. The
+*oracle* knows the label: a set of looks is better if its prediction is right, and among equally right ones if it gives
+the true class more probability. That also picks lucky mistakes, so it is a limit and no goal. Two levels: cells are
 added one by one, each the best addition to those taken (with one look, exactly the best cell; with more, a lower bound
 of the best set). Three levels: the looks inside a cell are ordered the same way given the thumbnail and that cell, then
 cells are added together with their first k looks, so with one look at each level it is exactly the best pair.
@@ -31,6 +34,10 @@ MEAN_ABOUT = (
 ORACLE_ABOUT = (
     "Chosen with hindsight, greedily: each look is the one that makes the prediction right, or else gives the true "
     "class the most probability. Exactly the best choice with one look per level, a lower bound of it with more."
+)
+SUREST_ABOUT = (
+    "Looks at every cell and keeps, greedily, the looks whose prediction together with the thumbnail is surest "
+    "(highest probability of any class, temperature 1), without knowing the label."
 )
 _RIGHT = 1e6  # a right prediction outweighs any log-likelihood
 
@@ -96,13 +103,13 @@ def average_probabilities(total: np.ndarray) -> list[np.ndarray]:
     return [row[:-1] / row[-1] if row[-1] else np.full(len(row) - 1, 1 / (len(row) - 1)) for row in total]
 
 
-class Oracle:
-    """Needs the looks at all cells, of two or three levels."""
+class Surest:
+    """Choose the looks that make the network surest. Needs the looks at all cells, of two or three levels."""
 
-    def __init__(self, model: TNet, looks: Looks, labels: Tensor) -> None:
-        self._model, self._looks, self._labels = model, looks, labels.to(looks.features.device)
+    def __init__(self, model: TNet, looks: Looks) -> None:
+        self._model, self._looks = model, looks
         self._batch, self._nodes = len(looks.images), looks.tree.nodes
-        self._cells = looks.tree.widths[0]
+        self._cells, self._device = looks.tree.widths[0], looks.features.device
 
     def make_masks(self, budgets: list[tuple[int, ...]]) -> Tensor:
         """Return the chosen looks of each budget, the thumbnail among them: (B, S, N) bool."""
@@ -114,11 +121,12 @@ class Oracle:
 
     def _value_sets(self, masks: Tensor) -> Tensor:
         """Return the worth of each set: (B, S, N) -> (B, S) float64."""
-        logits = classify_subsets(self._model, self._looks.features, self._looks.projections, masks).double()
-        labels = self._labels.view(-1, 1, 1).expand(-1, masks.shape[1], 1)
-        likelihood = logits.log_softmax(2).gather(2, labels).squeeze(2)
-        right = logits.argmax(2) == self._labels.view(-1, 1)
-        return _RIGHT * right + likelihood
+        logits = classify_subsets(self._model, self._looks.features, self._looks.projections, masks)
+        return self._value_predictions(logits.double().log_softmax(2))
+
+    def _value_predictions(self, likelihoods: Tensor) -> Tensor:
+        """Return the worth of each prediction: (B, S, classes) logarithms of probabilities -> (B, S)."""
+        return likelihoods.amax(2)
 
     def _mask_thumbnail(self) -> Tensor:
         mask = torch.zeros((self._batch, self._nodes), dtype=torch.bool, device=self._looks.features.device)
@@ -127,7 +135,7 @@ class Oracle:
 
     def _mask_branches(self, orders: Tensor | None, k: int) -> Tensor:
         """Return what taking a cell means: the cell and its first k inner looks: (B, cells, N) bool."""
-        taken = torch.zeros((self._batch, self._cells, self._nodes), dtype=torch.bool, device=self._labels.device)
+        taken = torch.zeros((self._batch, self._cells, self._nodes), dtype=torch.bool, device=self._device)
         cells = torch.arange(self._cells, device=taken.device)
         taken[:, cells, 1 + cells] = True
         if orders is not None and k:
@@ -150,7 +158,7 @@ class Oracle:
         """Return the first `most` looks inside each cell, best first, as node numbers: (B, cells, most)."""
         if len(self._looks.tree.widths) == 1 or most == 0:
             return None
-        width, device = self._looks.tree.widths[1], self._labels.device
+        width, device = self._looks.tree.widths[1], self._device
         start = 1 + self._cells
         children = start + torch.arange(self._cells * width, device=device).view(1, self._cells, width)
         children = children.expand(self._batch, -1, -1)
@@ -167,3 +175,16 @@ class Oracle:
             taken = taken.scatter(2, chosen, True)
             order.append(chosen)
         return torch.cat(order, dim=2)
+
+
+class Oracle(Surest):
+    """Choose the looks that make the prediction right, with the labels known."""
+
+    def __init__(self, model: TNet, looks: Looks, labels: Tensor) -> None:
+        super().__init__(model, looks)
+        self._labels = labels.to(self._device)
+
+    def _value_predictions(self, likelihoods: Tensor) -> Tensor:
+        labels = self._labels.view(-1, 1, 1).expand(-1, likelihoods.shape[1], 1)
+        right = likelihoods.argmax(2) == self._labels.view(-1, 1)
+        return _RIGHT * right + likelihoods.gather(2, labels).squeeze(2)

@@ -1,13 +1,15 @@
 """The content of `evaluation.json`, made of numbers per image.
 
-Schema 1 of `tnet_core.checkpoints.evaluation` (`dataset`, `budgets`) and, beside it:
+Schema 1 of `tnet_core.schemas.evaluation` (`dataset`, `budgets`) and, beside it:
 
 | field | content |
 |---|---|
 | `policies` | per policy: top-1, top-5 and mean log-likelihood at each budget, with intervals |
 | `comparisons` | differences of top-1 between policies at each budget, with paired intervals |
-| `gap_closed` | share of the way from the centre to the oracle that the learned policy goes |
-| `stopping` | adaptive stopping: threshold, accuracy, mean looks, mean FLOPs |
+| `gap_to_surest` | share of the way from the centre to the surest looks that the learned policy goes |
+| `gap_closed` | the same to the oracle, which knows the label |
+| `calibration` | the temperature, and the calibration error before and after, cross-fitted |
+| `stopping` | adaptive stopping: threshold, accuracy, mean looks, mean FLOPs; the recommended rule, cross-fitted |
 | `attention` | precision, recall and coverage at the second level, per policy |
 | `heat_map`, `typical` | where the learned policy looks, overall and per class |
 | `equivariance` | whether first looks follow content that is mirrored, shifted or enlarged |
@@ -26,10 +28,11 @@ import numpy as np
 
 from tnet_core.cost import flops
 from tnet_core.modeling.config import TNetConfig
-from training.evaluation.bootstrap import compute_gap_share, compute_interval, resample_means
+from training.evaluation.bootstrap import compute_gap_share, compute_interval, compute_share_interval, resample_means
+from training.evaluation.calibration import compute_calibration_error
 from training.evaluation.measure import LOOKS_ONLY, Results
 from training.evaluation.plan import Options, Plan
-from training.evaluation.policies import MEAN_ABOUT, ORACLE_ABOUT
+from training.evaluation.policies import MEAN_ABOUT, ORACLE_ABOUT, SUREST_ABOUT
 
 ABOUT = {
     "learned": "The network's own ranking of the cells of each grid.",
@@ -37,10 +40,13 @@ ABOUT = {
     "random": "A seeded shuffle of each grid of each image; the mean of several draws.",
     "centre": "From the middle of the grid outwards.",
     "mean": MEAN_ABOUT,
+    "surest": SUREST_ABOUT,
     "oracle": ORACLE_ABOUT,
 }
-COMPARED = (("learned", "random"), ("learned", "centre"), ("learned", "mean"), ("oracle", "learned"))
-_BINS = 15
+COMPARED = (
+    ("learned", "random"), ("learned", "centre"), ("learned", "mean"), ("learned", "surest"), ("oracle", "learned"),
+)  # fmt: skip
+GAPS = {"gap_to_surest": "surest", "gap_closed": "oracle"}  # field -> at the other end of the gap from the centre
 
 
 class Accuracies:
@@ -50,7 +56,7 @@ class Accuracies:
         self.names = [key.partition("/")[2] for key in results if key.startswith("top1/")]
         self.confidence = options.confidence
         columns = [results[f"{kind}/{name}"] for kind in ("top1", "top5") for name in self.names]
-        self._budgets = columns[0].shape[1]
+        self._images, self._budgets = columns[0].shape
         table = np.concatenate(columns, axis=1)
         self._means = table.mean(0, dtype=np.float64)
         self._resampled = resample_means(table, options.resamples, options.seed)
@@ -68,8 +74,8 @@ class Accuracies:
         return self._resampled[:, self._find_columns(kind, name)]
 
     def interval(self, kind: str, name: str) -> np.ndarray:
-        """Return the interval at each budget: (S, 2)."""
-        return compute_interval(self.samples(kind, name), self.confidence)
+        """Return the interval at each budget: (S, 2). For the mean of several random draws it is a little too wide."""
+        return compute_share_interval(self.value(kind, name), self._images, self.confidence)
 
 
 def report_accuracies(results: Results, config: TNetConfig, plan: Plan, options: Options) -> dict[str, Any]:
@@ -95,12 +101,14 @@ def report_accuracies(results: Results, config: TNetConfig, plan: Plan, options:
         for first, second in COMPARED
         if first in found.names and second in found.names
     }
-    if {"centre", "oracle"} <= set(found.names):
-        content["gap_closed"] = _report_gap(found)
+    for field, reference in GAPS.items():
+        if {"centre", reference} <= set(found.names):
+            content[field] = _report_gap(found, reference)
     if not config.is_baseline:
         content["attention"] = _report_attention(results, found.names)
     content["intervals"] = {
-        "about": "Percentile intervals of a bootstrap over images, the same resamples for everything (paired).",
+        "about": "Of shares of images: Wilson's. Of differences and all else: percentile intervals of a bootstrap over "
+        "images, the same resamples for everything (paired).",
         "confidence": options.confidence,
         "resamples": options.resamples,
     }
@@ -137,12 +145,13 @@ def compare_policies(found: Accuracies, first: str, second: str) -> dict[str, An
     }
 
 
-def _report_gap(found: Accuracies) -> dict[str, Any]:
-    names = ("learned", "centre", "oracle")
+def _report_gap(found: Accuracies, reference: str) -> dict[str, Any]:
+    names = ("learned", "centre", reference)
     share = compute_gap_share(*(found.value("top1", name) for name in names))
     samples = compute_gap_share(*(found.samples("top1", name) for name in names))
     return {
-        "about": "(learned - centre) / (oracle - centre) in top-1 at each budget; null where the oracle gains nothing.",
+        "about": f"(learned - centre) / ({reference} - centre) in top-1 at each budget; null where '{reference}' gains "
+        "nothing.",
         "share": round_values(share),
         "interval": round_values(compute_interval(samples, found.confidence)),
     }
@@ -164,13 +173,6 @@ def _report_attention(results: Results, names: list[str]) -> dict[str, Any]:
                 "recall": round_values(values[boxed][:, :, 1].mean(0)),
             }
     return content
-
-
-def compute_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Return the expected calibration error with 15 bins of equal width."""
-    bins = np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1)
-    gaps = np.bincount(bins, weights=confidence.astype(np.float64) - right, minlength=_BINS)
-    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def round_values(values: np.ndarray, visible: np.ndarray | None = None) -> list[Any]:

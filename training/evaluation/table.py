@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.published import AttentionRow, PaperRow
+from training.evaluation.bootstrap import describe_few_images
 from training.evaluation.compare import PaperReference
 from training.evaluation.measure import LOOKS_ONLY
+from training.evaluation.stopping import read_rule
 
 _MAX_ROWS = 24
 _SHORT = {"learned": "top-1", LOOKS_ONLY: "looks only"}
@@ -24,11 +26,14 @@ def format_evaluation(
     parts = [f"{data['name']} {data['split']}: {data['size']} images, {data['classes']} classes"]
     if data.get("unreadable"):
         parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
+    if few := describe_few_images(data["size"]):
+        parts.append(few)
     parts.append(_format_accuracies(content, paper or {}, beside))
     areas = _format_areas(content, attention or {}, beside)
     for section in (
         _format_comparisons(content),
         areas,
+        _format_calibration(content),
         _format_stopping(content),
         _format_heat_map(content),
         _format_equivariance(content),
@@ -39,7 +44,9 @@ def format_evaluation(
 
 
 def _format_accuracies(content: dict[str, Any], paper: dict[tuple[int, ...], PaperRow], beside: PaperReference) -> str:
-    others = [name for name in (LOOKS_ONLY, "random", "centre", "mean", "oracle") if _is_measured(content, name)]
+    others = [
+        name for name in (LOOKS_ONLY, "random", "centre", "mean", "surest", "oracle") if _is_measured(content, name)
+    ]
     head = ["looks", "GFLOPs", "top-1", "interval", "top-5", *(_SHORT.get(name, name) for name in others)]
     if paper:
         head += [beside.column, "top-5", "GFLOPs"]
@@ -102,13 +109,14 @@ def _format_comparisons(content: dict[str, Any]) -> str:
         return ""
     head = ["points of top-1 at", *(_format_count(budgets[at]) for at in columns)]
     text = _align_columns([head, *lines])
-    gap = content.get("gap_closed")
+    name = "surest" if "gap_to_surest" in content else "oracle"
+    gap = content.get("gap_to_surest") or content.get("gap_closed")
     one = (1,) * len(budgets[-1])  # one look per grid
     if gap and one in budgets and gap["share"][budgets.index(one)] is not None:
         at = budgets.index(one)
         low, high = gap["interval"][at]
         text += (
-            f"\nOf the gap between centre and oracle at {_format_count(one)}, the learned policy closes "
+            f"\nOf the gap between centre and {name} at {_format_count(one)}, the learned policy closes "
             f"{100 * gap['share'][at]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]."
         )
     return text
@@ -144,7 +152,42 @@ def _format_stopping(content: dict[str, Any]) -> str:
         [f"{p['threshold']:g}", _format_percent(p["top1"]), f"{p['looks']:.2f}", f"{p['flops'] / 1e9:.2f}"]
         for p in points
     ]
-    return _align_columns([["stop above", "top-1", "mean looks", "mean GFLOPs"], *rows])
+    curve = _align_columns([["stop above", "top-1", "mean looks", "mean GFLOPs"], *rows])
+    return "\n\n".join([curve, *_format_rule(found)])
+
+
+def _format_rule(found: dict[str, Any]) -> list[str]:
+    """Return the recommended rule and what it gives on the images it was not chosen on."""
+    if "rule" not in found:
+        return []
+    crossed = found["cross_fitted"]
+    low, high = crossed["top1_interval"]
+    rows = [["fixed looks", "top-1", "stopping − fixed"]]
+    for fixed in crossed["against"]:
+        ends = [f"{100 * end:+.2f}" for end in fixed["interval"]]
+        rows.append(
+            [
+                str(fixed["budget"][0]),
+                _format_percent(fixed["top1"]),
+                f"{100 * fixed['difference']:+.2f} [{', '.join(ends)}]",
+            ]
+        )
+    return [
+        f"recommended: {read_rule(found).describe()}, at temperature {found['rule']['temperature']:g}\n"
+        f"cross-fitted: {_format_percent(crossed['top1'])} % [{_format_percent(low)}, {_format_percent(high)}] with "
+        f"{crossed['looks']:.2f} looks and {crossed['flops'] / 1e9:.2f} GFLOPs on average",
+        _align_columns(rows),
+    ]
+
+
+def _format_calibration(content: dict[str, Any]) -> str:
+    found = content.get("calibration")
+    if not found:
+        return ""
+    return (
+        f"temperature {found['temperature']:g}: calibration error {_format_percent(found['error_before'])} % before, "
+        f"{_format_percent(found['error_after'])} % after (cross-fitted)"
+    )
 
 
 def _format_heat_map(content: dict[str, Any]) -> str:

@@ -20,12 +20,11 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from tnet_core.checkpoints.files import reason, write_atomically
-from tnet_core.checkpoints.strict_json import read_json
-from tnet_core.errors import TNetError
-from tnet_core.inference.optimise.folding import folded
+from tnet_core.errors import TNetError, reason
+from tnet_core.inference.engine import optimised
 from tnet_core.modeling.positional import positional_encoding
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import read_json, write_atomically
 from training.evaluation.stream import evaluation_mode
 
 MANIFEST_FILE = "bank.json"
@@ -69,6 +68,13 @@ class FeatureBank:
         return FeatureBank({**self._arrays, "labels": labels}, self._shift)
 
 
+def join_rows(parts: Iterable[tuple[FeatureBank, np.ndarray]]) -> FeatureBank:
+    """Return a bank of some rows of several banks whose features were not shifted, copied."""
+    chosen = list(parts)
+    names = ("features", "maps", "vectors", "labels")
+    return FeatureBank({name: np.concatenate([getattr(bank, name)[rows] for bank, rows in chosen]) for name in names})
+
+
 def pick_classes(labels: Tensor) -> Tensor:
     """Return the class of each image, the most probable one where labels are probabilities: (B,)."""
     return labels if labels.ndim == 1 else labels.argmax(1)
@@ -103,8 +109,8 @@ def make_bank(
         return _open_bank(folder, made_from)
     store = _Store(count, folder)
     bar = tqdm(total=count, desc="feature bank", unit="image", disable=quiet, file=sys.stderr)
-    fast = folded(model)
-    with bar, store, evaluation_mode(fast):
+    with bar, store, evaluation_mode(model):
+        fast = optimised(model)
         for images, labels in batches:
             store.append(_look_everywhere(fast, images.to(model.device)) | {"labels": labels.numpy()})
             bar.update(len(labels))

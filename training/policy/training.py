@@ -111,12 +111,13 @@ def make_split_bank(
     model: TNet, recipe: Recipe, dataset: ImageDataset, folder: Path | None, views: int, *, quiet: bool
 ) -> FeatureBank:
     """Return the bank of a split; rows of all images as they are come first, then those of each augmented view."""
-    pixels = dataclasses.replace(recipe.data, root="", cache=None, workers=0)  # what they are, not where
+    pixels = dataclasses.asdict(dataclasses.replace(recipe.data, root="", cache=None, workers=0))  # what, not where
+    pixels.pop("skip_unreadable")  # the fingerprint knows which images are left
     identity: dict[str, Any] = {
         "name": dataset.name,
         "split": dataset.split,
         **fingerprint_data(dataset),
-        "data": dataclasses.asdict(pixels),
+        "data": pixels,
         "views": views,
     }
     if views > 1:

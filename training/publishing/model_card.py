@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,10 @@ import yaml
 
 from tnet_core.checkpoints.card import CheckpointCard, card_of, describe
 from tnet_core.checkpoints.drafting import UNKNOWN, told
-from tnet_core.checkpoints.evaluation import BudgetResult, Evaluation, read_evaluation
-from tnet_core.checkpoints.files import EVALUATION_FILE, README_FILE, write_atomically
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.checkpoints.hub_client import LIBRARY_NAME
+from tnet_core.schemas.evaluation import BudgetResult, Evaluation, read_evaluation
+from tnet_core.schemas.files import EVALUATION_FILE, README_FILE, write_atomically
 
 PICTURE_FILE = "accuracy_vs_locations.png"
 PAPER = (
@@ -77,7 +78,7 @@ def make_metadata(evaluation: Evaluation | None, details: Details) -> dict[str, 
     if details.base_model:
         found["base_model"] = details.base_model
     if evaluation is not None:
-        results = [_make_index_entry(evaluation, result) for result in evaluation.results]
+        results = [_make_index_entry(evaluation, result) for result in select_results(evaluation)]
         found["model-index"] = [{"name": details.title, "results": results}]
     return found
 
@@ -104,6 +105,15 @@ def _make_index_entry(evaluation: Evaluation, result: BudgetResult) -> dict[str,
         },
         "metrics": metrics,
     }
+
+
+def select_results(evaluation: Evaluation) -> list[BudgetResult]:
+    """Return one result for each set of looks: below a level without looks, any budget means none."""
+    chosen: dict[tuple[int, ...], BudgetResult] = {}
+    for result in evaluation.results:
+        taken = tuple(itertools.accumulate(result.budget, lambda above, k: k if above else 0))
+        chosen.setdefault(taken, result)
+    return list(chosen.values())
 
 
 def _name_measure(evaluation: Evaluation) -> str:
@@ -164,7 +174,7 @@ def _tabulate_results(evaluation: Evaluation, *, picture: bool) -> str:
         "| locations per image | top-1 | top-5 | GFLOPs per image |",
         "|---|---|---|---|",
     ]
-    for result in evaluation.results:
+    for result in select_results(evaluation):
         top5 = "" if result.top5 is None else f"{100 * result.top5:.2f} %"
         flops = "" if result.flops is None else f"{result.flops / 1e9:.2f}"
         count = _count_locations(result).replace(" attended locations", "").replace(" attended location", "")

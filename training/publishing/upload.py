@@ -1,4 +1,4 @@
-"""What is published and how it gets to the Hub: the files with a picture of accuracy against looks, in one commit."""
+"""What is published: the files of a checkpoint, its model card and a picture of accuracy against looks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import math
 import shutil
 from pathlib import Path
 
-from huggingface_hub import CommitOperationAdd, HfApi
 from PIL import Image, ImageDraw, ImageFont
 
 from tnet_core.checkpoints.card import CheckpointCard
-from tnet_core.checkpoints.evaluation import Evaluation
-from tnet_core.checkpoints.files import CONFIG_FILE, EVALUATION_FILE, README_FILE, TENSOR_FILE, reason
-from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
-from tnet_core.checkpoints.hub_errors import explain
-from tnet_core.checkpoints.hub_id import HubId, is_commit
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
+from tnet_core.schemas.evaluation import Evaluation
+from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE, README_FILE, TENSOR_FILE
 from training.publishing.model_card import PICTURE_FILE, Details, make_model_card
 
 _SIZE = (960, 600)
@@ -93,24 +89,3 @@ def prepare_files(folder: Path, out: Path, card: CheckpointCard, details: Detail
             draw_accuracy(card.evaluation, out / PICTURE_FILE)
     except OSError as error:
         raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None
-
-
-def upload_files(out: Path, hub_id: HubId, *, private: bool) -> str:
-    """Create the repository if needed and commit all files at once; returns the commit."""
-    client = HubClient(hub_id)
-    if client.offline:
-        raise TNetError("HF_HUB_OFFLINE forbids uploads: unset it to publish.")
-    if client.is_private() is False and private:
-        raise TNetError(f"The Hub repository '{hub_id.repo}' exists and is public; --private cannot hide it.")
-    api = HfApi(endpoint=client.endpoint, library_name=LIBRARY_NAME)
-    operations = [CommitOperationAdd(path.name, path) for path in sorted(out.iterdir())]
-    try:
-        api.create_repo(hub_id.repo, private=True if private else None, exist_ok=True)
-        info = api.create_commit(hub_id.repo, operations, commit_message="Publish a TNet checkpoint")
-    except Exception as error:  # the library raises a dozen unrelated families
-        raise explain(error, hub_id, client.endpoint) from None
-    if not is_commit(info.oid):
-        raise TNetError(
-            f"The Hub at {client.endpoint} did not say which commit it made; look at '{hub_id.repo}' there."
-        )
-    return info.oid

@@ -11,26 +11,25 @@ import dataclasses
 import difflib
 import json
 import re
-import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
-from tnet_core.checkpoints.files import read_bounded, reason
-from tnet_core.errors import TNetError
-from tnet_core.modeling.config import TNetConfig, described, fits
+from tnet_core.errors import UNKNOWN, TNetError, find_problem
+from tnet_core.modeling.config import TNetConfig
+from tnet_core.schemas.files import read_bounded
+from tnet_core.schemas.text import StrictYaml, parse_yaml
 from training.recipes.checks import check_recipe
 from training.recipes.recipe import Recipe
 
 RECIPES = Path(__file__).parent
 _MAX_BYTES = 64 << 10
 _MAX_BASES = 3  # recipes below one another
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-
-T = TypeVar("T")
+_SCHEMA = TypeAdapter(Recipe)
 _RULES = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -62,7 +61,16 @@ def read_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
 def recipe_from_mapping(values: Mapping[str, Any], name: str = "") -> Recipe:
     """Return the checked recipe of nested plain values; a recipe without a name of its own takes `name`."""
-    recipe = _read_section(Recipe, {"name": name, **values}, "")
+    try:
+        recipe = _SCHEMA.validate_json(json.dumps({"name": name, **values}, default=str))
+    except ValidationError as error:
+        key, problem = find_problem(error)
+        if problem == UNKNOWN:
+            raise _refuse_key(key) from None
+        raise TNetError(f"'{key}'{problem}.") from None
+    for key in recipe.model.config:
+        if f"model.config.{key}" not in _list_keys():
+            raise _refuse_key(f"model.config.{key}")
     check_recipe(recipe)
     return recipe
 
@@ -137,46 +145,8 @@ def _override(values: dict[str, Any], text: str) -> None:
         raise TNetError(f"the value of '{key.strip()}' cannot be read: {error}") from None
 
 
-def _read_section(cls: type[T], values: Any, prefix: str) -> T:
-    """Return a dataclass from a mapping; sections inside it are dataclasses again."""
-    if not isinstance(values, Mapping):
-        raise TNetError(f"'{prefix.rstrip('.')}' is {values!r:.60}, but must be a section with keys of its own.")
-    hints = typing.get_type_hints(cls)
-    read: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in hints:
-            raise TNetError(f"unknown key '{prefix}{key}'{_suggest(f'{prefix}{key}', _list_keys())}.")
-        hint = hints[key]
-        if dataclasses.is_dataclass(hint):
-            read[key] = _read_section(typing.cast(type, hint), value, f"{prefix}{key}.")
-        else:
-            read[key] = _convert(value, hint, f"{prefix}{key}")
-    if prefix == "model." and "config" in read:
-        read["config"] = _read_config(read["config"])
-    return cls(**read)
-
-
-def _read_config(values: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of the architecture, as far as they are given."""
-    hints = typing.get_type_hints(TNetConfig)
-    del hints["name"]  # for display: the preset's
-    for key in values:
-        if key not in hints:
-            raise TNetError(f"unknown key 'model.config.{key}'{_suggest(f'model.config.{key}', _list_keys())}.")
-    return {key: _convert(value, hints[key], f"model.config.{key}") for key, value in values.items()}
-
-
-def _convert(value: Any, hint: Any, key: str) -> Any:
-    """Return A value of the declared type: lists serve as tuples, quoted numbers as numbers."""
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if isinstance(value, list) and any(typing.get_origin(option) is tuple for option in options):
-        value = tuple(value)
-    if isinstance(value, str) and float in options and _NUMBER.fullmatch(value):
-        value = float(value)
-    if not fits(value, hint):
-        shown = list(value) if isinstance(value, tuple) else value
-        raise TNetError(f"'{key}' is {shown!r:.60}, but must be {described(hint)}.")
-    return float(value) if float in options and value is not None else value
+def _refuse_key(key: str) -> TNetError:
+    return TNetError(f"unknown key '{key}'{_suggest(key, _list_keys())}.")
 
 
 def _list_keys(cls: type = Recipe, prefix: str = "") -> list[str]:
@@ -187,6 +157,7 @@ def _list_keys(cls: type = Recipe, prefix: str = "") -> list[str]:
             found += _list_keys(typing.cast(type, hint), f"{prefix}{name}.")
         elif f"{prefix}{name}" == "model.config":
             found += _list_keys(TNetConfig, "model.config.")
+            found.remove("model.config.name")  # for display: the preset's
     return found
 
 
@@ -202,23 +173,8 @@ def _suggest(given: str, known: Sequence[str]) -> str:
     return f" (did you mean '{nearest}'?)" if nearest else ""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(StrictYaml, yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (declared so by the library)
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        # An anchor that is repeated often enough fills any memory, so there are none.
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.MarkedYAMLError(problem="anchors (& and *) are not allowed", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"key '{key.value}' appears twice", problem_mark=key.start_mark)
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else "")
-        return super().construct_mapping(node, deep)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -232,17 +188,9 @@ for _tag, _pattern, _first in _RULES:
 
 def parse(text: str | bytes) -> Any:
     """Return plain values of a YAML text."""
-    try:
-        return yaml.load(text.decode("utf-8") if isinstance(text, bytes) else text, Loader=_Loader)
-    except UnicodeDecodeError:
-        raise TNetError("it is not UTF-8 text.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        problem = getattr(error, "problem", None) or reason(error)
-        raise TNetError(f"it is not valid YAML: {problem}{where}.") from None
+    return parse_yaml(text, _Loader)
 
 
 def dump(value: Any) -> str:
-    """Return A text that `parse` reads back to an equal value."""
+    """Return a text that `parse` reads back to an equal value."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnet_core.checkpoints.evaluation import SCHEMA
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.evaluation import SCHEMA
 from training.data.sample import ImageDataset
+from training.evaluation.calibration import report_calibration
 from training.evaluation.compare import pack_results
 from training.evaluation.equivariance import report_equivariance
-from training.evaluation.learned_policy import compute_stopping_curves, find_typical_images, report_heat_map
-from training.evaluation.measure import Measurer, Results, choose_stopping_budget
+from training.evaluation.learned_policy import find_typical_images, report_heat_map
+from training.evaluation.measure import Measurer, Results, choose_calibrated, choose_stopping_budget
 from training.evaluation.output import describe_run
 from training.evaluation.plan import Options, Plan, make_plan
 from training.evaluation.policies import average_probabilities, sum_probabilities
 from training.evaluation.report import report_accuracies
+from training.evaluation.stopping import compute_stopping_curves, report_rule
 from training.evaluation.stream import (
     Batch,
     evaluation_mode,
@@ -53,8 +55,11 @@ def evaluate(
     *,
     accelerator: Accelerator | None = None,
     command: list[str] | None = None,
+    collected: Collected | None = None,
 ) -> dict[str, Any]:
     """Measure a model; `dataset` must have its labels (see `training.evaluation.classes.fit_to`).
+
+    `collected` is what was measured of the images already, if it was, for instance part by part by several models.
 
     `progress` is called with ("thumbnails" or "looks", images done, images in all) and may raise to
     cancel. Nothing is written. With an `accelerator` every process gets the same result.
@@ -64,15 +69,18 @@ def evaluate(
         raise TNetError(f"There are no images in the split '{dataset.split}' of {dataset.name}.")
     config = model.config
     planned = make_plan(config, options, fast=model.device.type == "cuda")
-    began = time.perf_counter()
-    found = collect(model, dataset, planned, options, progress, accelerator)
-    seconds = time.perf_counter() - began
-    results = found.results
+    found = collected or collect(model, dataset, planned, options, progress, accelerator)
+    results, seconds = found.results, found.seconds
     content: dict[str, Any] = {"schema": SCHEMA, "dataset": _describe_data(dataset, found)}
     content |= report_accuracies(results, config, planned, options)
     content["trained_budget"] = list(planned.trained)
+    is_halved = len(results["index"]) > 1  # cross-fitting chooses on one half and measures on the other
+    if is_halved:
+        content["calibration"] = report_calibration(results, choose_calibrated(planned))
     if not config.is_baseline:
         content["stopping"] = compute_stopping_curves(results, config, choose_stopping_budget(planned))
+        if is_halved and config.levels == 2 and planned.budgets[-1][0]:
+            content["stopping"] |= report_rule(results, config, options)
         content["heat_map"] = report_heat_map(results, planned, config.grid, model.class_names)
         content["typical"] = find_typical_images(results)
         if found.means:
@@ -85,6 +93,7 @@ def evaluate(
     content["per_image"] = pack_results(results, planned.budgets)
     content["run"] = describe_run(model.device, processes, command) | {
         "model": model.source,
+        "precision": model.features.precision,
         "seed": options.seed,
         "random_draws": options.draws if "random" in planned.policies else 0,
         "limit": options.limit,
@@ -140,6 +149,17 @@ class Collected:
     results: Results  # ordered by index
     means: list[np.ndarray]  # mean location probability per depth; empty for a baseline or if not asked for
     unreadable: list[str]  # one sentence each
+    seconds: float  # it took
+
+
+def join_collected(parts: list[Collected]) -> Collected:
+    """Return the measurements of several parts of a data set as one; each image belongs to one part."""
+    return Collected(
+        join_tables([part.results for part in parts]),
+        [np.mean(depth, axis=0) for depth in zip(*(part.means for part in parts), strict=True)],
+        [sentence for part in parts for sentence in part.unreadable],
+        sum(part.seconds for part in parts),
+    )
 
 
 def collect(
@@ -149,9 +169,14 @@ def collect(
     options: Options,
     progress: Progress | None = None,
     accelerator: Accelerator | None = None,
+    indices: list[int] | None = None,
 ) -> Collected:
-    """Measure every image and return all results on every process; an error in one ends all with its sentence."""
-    indices = spread_indices(len(dataset), options.limit)
+    """Measure every image, or those of `indices`, and return all results on every process.
+
+    An error in one process ends all of them with its sentence.
+    """
+    began = time.perf_counter()
+    indices = spread_indices(len(dataset), options.limit) if indices is None else indices
     with evaluation_mode(model), share_indices(indices, accelerator) as mine:
 
         def stream(what: str, batch_size: int) -> Iterator[Batch]:
@@ -176,7 +201,7 @@ def collect(
     unreadable = [sentence for _, sentences in parts for sentence in sentences]
     if not tables:
         raise TNetError(f"No image of {dataset.name} could be read: {unreadable[0] if unreadable else 'it has none.'}")
-    return Collected(_join_tables(tables), means, unreadable)
+    return Collected(join_tables(tables), means, unreadable, time.perf_counter() - began)
 
 
 def _measure_all(measurer: Measurer, stream: Iterable[Batch]) -> tuple[Results, list[str]]:
@@ -185,10 +210,10 @@ def _measure_all(measurer: Measurer, stream: Iterable[Batch]) -> tuple[Results, 
         unreadable += batch.unreadable
         if batch.size:
             tables.append(measurer(batch))
-    return _join_tables(tables) if tables else {}, unreadable
+    return join_tables(tables) if tables else {}, unreadable
 
 
-def _join_tables(tables: list[Results]) -> Results:
+def join_tables(tables: list[Results]) -> Results:
     whole = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
     order = np.argsort(whole["index"], kind="stable")
     return {key: values[order] for key, values in whole.items()}

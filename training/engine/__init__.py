@@ -1,1 +1,0 @@
-"""The engine: the loop over optimisation steps, what it validates, records, saves and starts from."""

@@ -1,1 +1,0 @@
-"""Measuring a checkpoint on labelled images: every budget, several policies, one pass."""

@@ -1,1 +1,0 @@
-"""Policies learned from a feature bank, in which the value of every cell is known."""

@@ -1,1 +1,0 @@
-"""Publishing a checkpoint: its model card, the picture on it, and the upload to the Hub."""
