@@ -14,7 +14,7 @@ from functools import cached_property
 from math import ceil
 
 from tnet_core.checkpoints import CheckpointCard
-from viz.accuracy.published import DATA_SETS, read_published_curves
+from viz.accuracy.published import DATA_SETS, read_peer_curves, read_published_curves
 from viz.common.curves import ROLES, Curve
 from viz.common.measured import VISITOR_PREFIX, VisitorEvaluation, read_measured_curves, read_visitor_curves
 
@@ -30,7 +30,7 @@ class DataSet:
     name: str  # to be escaped
     curves: tuple[Curve, ...]
     agreement: bool = False
-    first_roles: tuple[str, ...] = ("stop-probability",)  # shown before anything is chosen
+    first_roles: tuple[str, ...] = ()  # shown before anything is chosen; none: the best way to stop that was measured
 
     @property
     def choice(self) -> str:
@@ -43,6 +43,10 @@ class DataSet:
     @cached_property
     def published(self) -> tuple[Curve, ...]:
         return tuple(curve for curve in self.curves if curve.kind == "published")
+
+    @cached_property
+    def peers(self) -> tuple[Curve, ...]:
+        return tuple(curve for curve in self.curves if curve.kind == "peer")
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -70,7 +74,8 @@ class DataSet:
         """Return ids of measured curves, roles, ids of published curves: the first model that looks, and its rivals."""
         looking = next((curve.family for curve in self.measured if not curve.is_plain), None)
         shown = [curve for curve in self.measured if curve.is_plain or curve.is_default or curve.family == looking]
-        roles = tuple(role for role in self.roles if role in self.first_roles)
+        stopping = tuple(role for role in ("stop-rule", "stop-probability") if role in self.roles)[:1]
+        roles = tuple(role for role in self.roles if role in (self.first_roles or stopping))
         return tuple(c.id for c in shown), roles, tuple(c.id for c in self.published if c.is_default)
 
     @property
@@ -87,7 +92,7 @@ class Catalogue:
         for about in cards:
             for curve in read_measured_curves(about):
                 curves.setdefault(curve.id, curve)
-        for curve in read_published_curves():
+        for curve in (*read_published_curves(), *read_peer_curves()):
             curves[curve.id] = curve
         groups: dict[tuple[str, bool], list[Curve]] = {}
         for curve in curves.values():
@@ -101,6 +106,9 @@ class Catalogue:
                 agreement=agreement,
             )
             for (name, agreement), members in groups.items()
+            if any(
+                curve.kind != "peer" for curve in members
+            )  # others are something to compare with, alone they are not
         ]
         order = list(printed)
         found.sort(

@@ -1,6 +1,7 @@
 """How a curve is drawn, in the chart as in the legend and the table.
 
-Measured here: filled markers, solid lines. Published: hollow markers, dashed lines. Every measured curve has a colour,
+Measured here: filled markers, solid lines. Printed in the paper: hollow markers, dashed lines. By others: small hollow
+markers of their own, dotted lines. Every measured curve has a colour,
 which its variants share, and every family of published models; symbols differ too, so that no difference is told by
 colour alone. Every colour has a contrast of 3 : 1 or more with a white page and with a nearly black one; the accent is
 left to the slider.
@@ -16,6 +17,8 @@ from viz.common.curves import ROLES, Curve
 MEASURED_COLOURS = ("#4a86e8", "#0c8040", "#9148b8", "#c06a5c")
 TNET_COLOUR, EFFICIENTNET_COLOUR = "#c47a00", "#1a97a8"
 OTHER_COLOURS = ("#c06a5c", "#7c8595", "#9148b8", "#0c8040")
+PEER_COLOUR = "#7c8595"
+PEER_SYMBOLS = ("star", "cross", "x", "triangle-down", "diamond", "square")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon")
 
 
@@ -27,6 +30,21 @@ class CurveStyle:
     width: float
     dash: str  # "solid", or what plotly takes
     size: int  # of the markers in pixels; 0: none
+
+    @property
+    def dashes(self) -> str:
+        """The dash as SVG takes it; empty for a solid line."""
+        return "" if self.dash == "solid" else _DASHES.get(self.dash, self.dash)
+
+    @property
+    def line_parts(self) -> list[tuple[int, int]]:
+        """From where to where a swatch's line goes: a hollow marker hides its middle."""
+        return [(0, 34)] if self.filled or not self.size else [(0, 11), (23, 34)]
+
+    @property
+    def outline(self) -> str:
+        """The marker as an SVG path."""
+        return _SHAPES[self.symbol]
 
 
 def assign_styles(data: DataSet) -> dict[str, CurveStyle]:
@@ -41,6 +59,10 @@ def assign_styles(data: DataSet) -> dict[str, CurveStyle]:
             found[curve.id] = CurveStyle(
                 basis.color, role.symbol or "circle", True, 1.2, role.dash, 7 if role.symbol else 0
             )
+            continue
+        if curve.kind == "peer":
+            symbol = PEER_SYMBOLS[data.peers.index(curve) % len(PEER_SYMBOLS)]
+            found[curve.id] = CurveStyle(PEER_COLOUR, symbol, False, 1.2, "dot", 9)
             continue
         if curve.kind == "measured":
             again, rank = divmod(ranks[curve.id], len(MEASURED_COLOURS))
@@ -73,37 +95,8 @@ _SHAPES = {
     "triangle-up": "M0-5 5 3.6H-5Z",
     "triangle-down": "M0 5-5-3.6H5Z",
     "pentagon": "M0-4.8 4.8-1.3 3 4.3H-3L-4.8-1.3Z",
+    "star": "M0-5.6 1.5-1.8 5.4-1.7 2.3.8 3.4 4.6 0 2.4-3.4 4.6-2.3.8-5.4-1.7-1.5-1.8Z",
     "cross": "M-1.6-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z",
     "x": "M-4.6-2.4-2.4-4.6 0-2.2 2.4-4.6 4.6-2.4 2.2 0 4.6 2.4 2.4 4.6 0 2.2-2.4 4.6-4.6 2.4-2.2 0Z",
 }
-
-
-def render_swatch(mark: CurveStyle) -> str:
-    """Render the line and marker as SVG; its meaning stands beside it as text."""
-    return f"{_SVG}{_render_line_and_marker(mark)}</svg>"
-
-
-def render_symbol(name: str, mark: CurveStyle) -> str:
-    """Render the same to be drawn once and shown often, by `render_symbol_use`."""
-    return f'<symbol id="{name}" viewBox="0 0 34 14">{_render_line_and_marker(mark)}</symbol>'
-
-
-def render_symbol_use(name: str) -> str:
-    return f'{_SVG}<use href="#{name}"/></svg>'
-
-
-def _render_line_and_marker(mark: CurveStyle) -> str:
-    dash = "" if mark.dash == "solid" else f' stroke-dasharray="{_DASHES.get(mark.dash, mark.dash)}"'
-    line = f'stroke="{mark.color}" stroke-width="{mark.width}"{dash}'
-    paint = f'fill="{mark.color}"' if mark.filled else f'fill="none" stroke="{mark.color}" stroke-width="1.6"'
-    # The line passes behind a hollow marker only at its sides, as in the chart.
-    parts = [(0, 34)] if mark.filled or not mark.size else [(0, 11), (23, 34)]
-    drawn = "".join(f'<path d="M{x0} 7H{x1}" fill="none" {line}/>' for x0, x1 in parts)
-    if not mark.size:
-        return drawn
-    place = f'transform="translate(17 7) scale({0.7 if mark.size < 8 else 1})"'
-    return f'{drawn}<path d="{_SHAPES[mark.symbol]}" {place} {paint}/>'
-
-
-_SVG = '<svg class="accuracy-swatch" viewBox="0 0 34 14" width="34" height="14" aria-hidden="true">'
 _DASHES = {"dot": "1.5,3", "dashdot": "8,3,1.5,3"}

@@ -62,7 +62,7 @@ def build_line(curve: Curve, points: list[CurvePoint], mark: CurveStyle, shown: 
             "opacity": [0] * (len(x) - 1) + [1] if level else 1,
         },
         error_y=_build_error_bar(points[0], mark, shown) if single and not level else None,
-        text=[format_hover(curve, point) for point in repeated],
+        text=["<br>".join(map(html.escape, list_known(curve, point))) for point in repeated],
         hovertemplate="%{text}<extra></extra>",
         cliponaxis=level,
     )
@@ -111,7 +111,7 @@ def find_ring_places(shown: Selection, points: PointsByCurve) -> tuple[list[floa
     places = []
     for curve in shown.curves:
         point = curve.find_nearest(shown.looks)
-        if point is not None and not curve.is_plain and point in points.get(curve.id, ()):
+        if point is not None and point.locations is not None and point in points.get(curve.id, ()):
             places.append(point)
     return [x_value(point, shown.x) for point in places], [to_percent(y_value(point, shown.y)) for point in places]
 
@@ -140,10 +140,13 @@ def _build_error_bar(point: CurvePoint, mark: CurveStyle, shown: Selection) -> d
     return plain | {"array": [above], "arrayminus": [below]}
 
 
-def format_hover(curve: Curve, point: CurvePoint) -> str:
-    """Write everything that is known of a point."""
+def list_known(curve: Curve, point: CurvePoint) -> list[str]:
+    """Return everything that is known of a point, in lines; the first is the curve's name."""
     agreement = " agreement" if curve.agreement else ""
-    lines = [f"<b>{html.escape(curve.label)}</b>", "measured here" if curve.kind == "measured" else "published"]
+    whose = {"measured": "measured here", "published": "printed in the paper", "peer": "published by others"}[
+        curve.kind
+    ]
+    lines = [curve.label, whose + (", second hand" if curve.is_second_hand else "")]
     if point.locations is not None:
         lines.append(f"looks {format_point_looks(point)}")
     if point.threshold is not None:
@@ -152,11 +155,11 @@ def format_hover(curve: Curve, point: CurvePoint) -> str:
         (f"top-1{agreement}", format_accuracy(point.top1), format_interval(point.top1_interval)),
         (f"top-5{agreement}", format_accuracy(point.top5), format_interval(point.top5_interval)),
         ("", format_flops(point.flops), ""),
-        ("", format_milliseconds(point.ms_per_image), html.escape(curve.timed_on)),
+        ("", format_milliseconds(point.ms_per_image), curve.timed_on),
         ("", format_gigabytes(point.memory_gb), ""),
         ("coverage", format_percent(point.coverage), ""),
         ("precision", format_percent(point.precision), ""),
         ("recall", format_percent(point.recall), ""),
     ]
     lines += [f"{name} {value}{f' ({ends})' if ends else ''}".strip() for name, value, ends in pairs if value]
-    return "<br>".join(lines)
+    return lines

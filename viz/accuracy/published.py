@@ -1,10 +1,19 @@
-"""Reads curves out of the paper's tables."""
+"""Reads curves out of the paper's tables, and what others published."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from tnet_core.published import AttentionRow, PaperRow, attention_rows, paper_rows, read_table, selectors
+from tnet_core.published import (
+    AttentionRow,
+    PaperRow,
+    PeerRow,
+    attention_rows,
+    paper_rows,
+    peer_rows,
+    read_table,
+    selectors,
+)
 from viz.common.curves import Curve, CurvePoint
 
 # Table -> data set, as evaluations name it, in the order of the page.
@@ -16,6 +25,7 @@ _DEFAULTS = {
     "imagenet": ("TNet", "Saccader", "DRAM", "BagNet-77"),
     "fmow": ("TNet:448", "TNet:896", "EfficientNet-B0:224", "EfficientNet-B0:448", "EfficientNet-B0:896"),
 }
+_PEER_DATA_SETS = DATA_SETS | {"pets": "Oxford-IIIT Pet"}
 _PAPER = "printed in the paper"
 _MACHINE = "Quadro RTX 8000, batches of 64"
 # The one value of the three-level model at the second level, as all other coverages are.
@@ -33,6 +43,34 @@ def read_published_curves() -> tuple[Curve, ...]:
     found = [_read_curve(selector) for table in DATA_SETS for selector in selectors(table)]
     found += [_read_curve(selector) for selector in selectors("ablation")]
     return tuple(sorted(found, key=lambda curve: curve.family != "TNet"))
+
+
+@cache
+def read_peer_curves() -> tuple[Curve, ...]:
+    """Read what others published: a curve per model and data set, whose points are counted by FLOPs alone."""
+    groups: dict[tuple[str, ...], list[PeerRow]] = {}
+    for row in peer_rows():
+        groups.setdefault((row.dataset, row.model, row.backbone, row.pretraining), []).append(row)
+    return tuple(_build_peer_curve(rows) for rows in groups.values())
+
+
+def _build_peer_curve(rows: list[PeerRow]) -> Curve:
+    first = rows[0]
+    training = f"pretrained on {first.pretraining}" if first.pretraining else "pretraining not stated"
+    points = [
+        CurvePoint(top1=_to_share(row.top1), flops=None if row.gflops is None else round(row.gflops * 1e9))
+        for row in sorted(rows, key=lambda row: row.gflops or 0.0)
+    ]
+    return Curve(
+        id=f"peer/{first.dataset}:{first.model}:{first.backbone}",
+        label=f"{first.model} ({first.backbone}, {training})",
+        data_set=_PEER_DATA_SETS[first.dataset],
+        kind="peer",
+        points=tuple(points),
+        source=first.source,
+        family=first.model,
+        is_second_hand=any(row.second_hand for row in rows),
+    )
 
 
 def _read_curve(selector: str) -> Curve:

@@ -78,11 +78,11 @@ class Selection:
 
 
 def select(
-    catalogue: Catalogue, data: Any, x: Any, y: Any, measured: Any, roles: Any, published: Any, looks: Any
+    catalogue: Catalogue, data: Any, x: Any, y: Any, measured: Any, roles: Any, published: Any, peers: Any, looks: Any
 ) -> Selection:
     """Build a selection; what is unknown or of the wrong type is ignored, a number of looks is brought into range."""
     chosen = catalogue.get(data)
-    ticked, variants = _read_texts(measured) | _read_texts(published), _read_texts(roles)
+    ticked, variants = _read_texts(measured) | _read_texts(published) | _read_texts(peers), _read_texts(roles)
     curves = tuple(
         curve
         for curve in chosen.curves
@@ -96,7 +96,7 @@ def select(
 def select_defaults(catalogue: Catalogue, data: Any = None, x: Any = None, y: Any = None) -> Selection:
     """Select what a data set shows before its curves are chosen."""
     chosen = catalogue.get(data)
-    return select(catalogue, chosen.key, x, y, *chosen.default_choice(), chosen.start_looks)
+    return select(catalogue, chosen.key, x, y, *chosen.default_choice(), (), chosen.start_looks)
 
 
 def _read_texts(value: Any) -> set[str]:

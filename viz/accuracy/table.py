@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 from collections.abc import Callable
+from typing import Any
 
-from viz.accuracy.curve_styles import assign_styles, render_symbol, render_symbol_use
+from viz.accuracy.curve_styles import assign_styles
 from viz.accuracy.selection import Selection
 from viz.common.curves import Curve, CurvePoint, Interval, format_point_looks
 from viz.common.page import format_file_name, render_download
+from viz.common.templates import render_macro
 from viz.common.text import (
     format_accuracy,
     format_flops,
     format_gigabytes,
     format_interval,
-    format_look_count,
     format_milliseconds,
     format_percent,
 )
 
-FormatCell = Callable[[Curve, CurvePoint], str]
+Cell = tuple[str, tuple[str, ...]]  # a value, and what is said about it in small letters
+FormatCell = Callable[[Curve, CurvePoint], Cell]
 _COLUMNS: dict[str, FormatCell] = {
-    "Top-1": lambda _, point: _add_small(format_accuracy(point.top1), format_interval(point.top1_interval)),
-    "Top-5": lambda _, point: _add_small(format_accuracy(point.top5), format_interval(point.top5_interval)),
-    "Cost": lambda _, point: format_flops(point.flops),
-    "Time": lambda curve, point: _add_small(format_milliseconds(point.ms_per_image), html.escape(curve.timed_on)),
-    "Memory": lambda _, point: format_gigabytes(point.memory_gb),
-    "Coverage": lambda _, point: format_percent(point.coverage),
-    "Precision": lambda _, point: format_percent(point.precision),
-    "Recall": lambda _, point: format_percent(point.recall),
+    "Top-1": lambda _, point: (format_accuracy(point.top1), (format_interval(point.top1_interval),)),
+    "Top-5": lambda _, point: (format_accuracy(point.top5), (format_interval(point.top5_interval),)),
+    "Cost": lambda _, point: (format_flops(point.flops), ()),
+    "Time": lambda curve, point: (format_milliseconds(point.ms_per_image), (curve.timed_on,)),
+    "Memory": lambda _, point: (format_gigabytes(point.memory_gb), ()),
+    "Coverage": lambda _, point: (format_percent(point.coverage), ()),
+    "Precision": lambda _, point: (format_percent(point.precision), ()),
+    "Recall": lambda _, point: (format_percent(point.recall), ()),
 }
-_SOURCES = {"measured": "measured here", "published": "published (paper)"}
 CSV_COLUMNS = (
     "curve", "kind", "data_set", "source", "counted", "looks", "budget", "threshold", "top1", "top1_low", "top1_high",
     "top5", "top5_low", "top5_high", "interval_confidence", "flops", "ms_per_image", "timed_on", "memory_gb",
@@ -42,67 +42,48 @@ CSV_COLUMNS = (
 
 def render_tables(shown: Selection) -> str:
     """Render a table for every stop of the slider, one of them visible: the browser shows another without asking."""
-    found = assign_styles(shown.data)
     symbols = {curve.id: f"accuracy-mark-{number}" for number, curve in enumerate(shown.curves)}
-    drawn = "".join(render_symbol(name, found[curve]) for curve, name in symbols.items())
-    parts = "".join(
-        _render_table(shown.with_looks(looks), symbols, hidden=looks != shown.looks)
-        for looks in shown.data.slider_stops
-    )
-    return f'<svg class="accuracy-symbols" aria-hidden="true">{drawn}</svg>{parts}'
+    tables = [_build_table(shown.with_looks(looks)) for looks in shown.data.slider_stops]
+    return render_macro("accuracy/accuracy.html", "tables", shown, assign_styles(shown.data), symbols, tables)
 
 
-def _render_table(shown: Selection, symbols: dict[str, str], hidden: bool) -> str:
-    """Render one table; columns that no row fills are left out, and named below."""
-    title = f"With {format_look_count(shown.looks)}" if shown.looks else "With no look, the thumbnail alone"
-    opening = f'<section class="accuracy-table" data-looks="{shown.looks}"{" hidden" if hidden else ""}>'
-    head = f'{opening}<h2 class="accuracy-title">{title}</h2>'
-    if not shown.curves:
-        return f'{head}<p class="accuracy-note">No curve is ticked.</p></section>'
-    rows = [(curve, point) for curve in shown.curves if (point := curve.find_nearest(shown.looks)) is not None]
-    filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(*row) for row in rows)}
+def _build_table(shown: Selection) -> dict[str, Any]:
+    """Return the rows of one table; columns that no row fills are left out, and named in its note."""
+    rows = [(curve, point) for curve in shown.curves for point in _find_points(curve, shown)]
+    filled = {name: cell for name, cell in _COLUMNS.items() if any(cell(*row)[0] for row in rows)}
     names = {name: _format_column(name, shown) for name in filled}
-    columns = "".join(f'<th scope="col">{name}</th>' for name in ("Curve", "Looks", *names.values(), "Source"))
-    body = "".join(
-        _render_row(
-            curve, point, shown, symbols[curve.id], {names[name]: cell(curve, point) for name, cell in filled.items()}
+    cells = [
+        (
+            curve,
+            {"Looks": ("", ()) if curve.kind == "peer" else _format_looks(point, shown)}
+            | {names[name]: cell(curve, point) for name, cell in filled.items()},
         )
         for curve, point in rows
-    )
-    table = f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{head}{table}{_render_note(shown, filled)}</section>"
+    ]
+    return {"looks": shown.looks, "columns": list(names.values()), "rows": cells, "note": _format_note(shown, filled)}
 
 
-def _render_row(curve: Curve, point: CurvePoint, shown: Selection, mark: str, cells: dict[str, str]) -> str:
-    name = f'<th scope="row"><div>{render_symbol_use(mark)}<span>{html.escape(curve.label)}</span></div></th>'
-    values = "".join(
-        f'<td data-label="{column}"{"" if text else " class=accuracy-none"}>{text or "–"}</td>'
-        for column, text in {"Looks": _format_looks(point, shown), **cells}.items()
-    )
-    badge = f'<td data-label="Source"><span class="accuracy-badge">{_SOURCES[curve.kind]}</span></td>'
-    return f'<tr class="accuracy-{curve.kind}" data-curve="{html.escape(curve.id)}">{name}{values}{badge}</tr>'
+def _find_points(curve: Curve, shown: Selection) -> tuple[CurvePoint, ...]:
+    """Return the point at the slider's number of looks; of others, who count none, every point."""
+    if curve.kind == "peer":
+        return curve.points
+    point = curve.find_nearest(shown.looks)
+    return () if point is None else (point,)
 
 
-def _format_looks(point: CurvePoint, shown: Selection) -> str:
+def _format_looks(point: CurvePoint, shown: Selection) -> Cell:
     """Say which number of looks the row is about, and that it is not the wanted one."""
-    text = format_point_looks(point)
-    notes = []
-    if point.locations is not None and point.budget and point.locations != shown.looks:
-        notes.append(f"nearest to {shown.looks}")
-    if point.threshold is not None:
-        notes.append(f"mean, threshold {point.threshold:g}")
-    return text + "".join(f" <small>{note}</small>" for note in notes)
-
-
-def _add_small(value: str, small: str) -> str:
-    return f"{value} <small>{small}</small>" if value and small else value
+    is_other = point.locations is not None and point.budget and point.locations != shown.looks
+    nearest = f"nearest to {shown.looks}" if is_other else ""
+    mean = "" if point.threshold is None else f"mean, threshold {point.threshold:g}"
+    return format_point_looks(point), (nearest, mean)
 
 
 def _format_column(column: str, shown: Selection) -> str:
     return f"{column} agreement" if shown.data.agreement and column.startswith("Top") else column
 
 
-def _render_note(shown: Selection, filled: dict[str, FormatCell]) -> str:
+def _format_note(shown: Selection, filled: dict[str, FormatCell]) -> str:
     """Say what the small numbers are, and what is missing."""
     sentences = []
     levels = {curve.confidence for curve in shown.curves if curve.confidence is not None}
@@ -114,7 +95,7 @@ def _render_note(shown: Selection, filled: dict[str, FormatCell]) -> str:
     if missing:
         listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
         sentences.append(f"No ticked curve states {listed} here.")
-    return f'<p class="accuracy-note">{" ".join(sentences)}</p>' if sentences else ""
+    return " ".join(sentences)
 
 
 def format_csv(shown: Selection) -> str:
@@ -136,18 +117,7 @@ def render_downloads(shown: Selection) -> str:
     link = render_download(
         format_csv(shown), f"{name}.csv", "text/csv;charset=utf-8", "Download CSV", "accuracy-download"
     )
-    return (
-        f"{link}{_render_chart_button(name, 'svg')}{_render_chart_button(name, 'png')}"
-        f'<span class="accuracy-note">CSV: {count} points, full precision</span>'
-    )
-
-
-def _render_chart_button(name: str, kind: str) -> str:
-    """Render a button; the browser draws the chart and its legend as they stand."""
-    return (
-        f'<button type="button" class="accuracy-download" data-chart=".accuracy-chart" data-format="{kind}" '
-        f'data-name="{html.escape(name)}">Chart as {kind.upper()}</button>'
-    )
+    return link + render_macro("accuracy/accuracy.html", "chart_buttons", name, count)
 
 
 def _format_csv_row(curve: Curve, point: CurvePoint) -> list[str]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from viz.common.curves import CurvePoint
 from viz.common.evaluation import Estimate
 
 Budget = tuple[int, ...]
@@ -57,7 +58,8 @@ class PolicyResults:
     top1: Mapping[str, float]  # by policy
     lost: Mapping[str, Estimate]  # top-1 of the learned policy minus that of the named one
     gap: Estimate | None  # top-1 of the oracle minus that of the learned policy
-    closed: Estimate | None  # share of the way from the centre to the oracle
+    closed: Estimate | None  # share of the way from the centre to the reference
+    reference: str = "oracle"  # or surest
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,18 @@ class MoveScores:
 
 
 @dataclass(frozen=True)
+class StopResult:
+    """The checkpoint's recommended stopping rule, measured on images that it was not chosen on."""
+
+    least: int
+    most: int
+    threshold: float
+    top1: Estimate
+    looks: float  # mean
+    flops: float | None
+
+
+@dataclass(frozen=True)
 class Audit:
     """What is known about one checkpoint; nothing of it needs the model."""
 
@@ -94,6 +108,8 @@ class Audit:
     left_out: Mapping[str, str] = field(default_factory=dict)  # policy -> why it was not tried
     typical: TypicalImages | None = None
     moves: tuple[MoveScores, ...] = ()  # all together first
+    curves: Mapping[str, tuple[CurvePoint, ...]] = field(default_factory=dict)  # by policy, as many inside as trained
+    stopping: StopResult | None = None
 
     @property
     def measure(self) -> str:

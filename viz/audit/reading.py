@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core.checkpoints import CheckpointCard, Evaluation
-from viz.audit.data import Audit, Budget, Cells, ClassLooks, HeatMap, LookMap, MoveScores, PolicyResults, TypicalImages
+from viz.audit.data import (
+    Audit,
+    Budget,
+    Cells,
+    ClassLooks,
+    HeatMap,
+    LookMap,
+    MoveScores,
+    PolicyResults,
+    StopResult,
+    TypicalImages,
+)
+from viz.common.curves import CurvePoint
 from viz.common.evaluation import (
     Estimate,
     clean_line,
@@ -15,13 +27,15 @@ from viz.common.evaluation import (
     read_estimate,
     read_list,
     read_mapping,
+    read_number,
     read_share,
     read_signed_number,
     read_text,
 )
+from viz.common.measured import read_measured_curves
 from viz.common.text import make_readable
 
-REPLACED_BY = ("mean", "centre", "random")  # what the learned policy is compared with
+REPLACED_BY = ("mean", "centre", "random", "surest")  # what the learned policy is compared with
 _POLICIES = ("learned", *REPLACED_BY, "oracle")
 _MAX_NAMES = 50  # of typical images at each end
 _MAX_GAP_SHARE = 1e6  # a share of a gap beyond this is no measurement
@@ -52,7 +66,33 @@ def read_audit(about: CheckpointCard) -> Audit | None:
         left_out={name: reason for name, reason in reasons.items() if reason},
         typical=_read_typical(read_mapping(raw, "typical")),
         moves=read_moves(read_mapping(raw, "equivariance")),
+        curves=_read_curves(about, trained),
+        stopping=_read_stopping(about, read_mapping(raw, "stopping")),
     )
+
+
+def _read_curves(about: CheckpointCard, trained: Budget) -> dict[str, tuple[CurvePoint, ...]]:
+    """Read the points of the policies and of stopping when sure, with as many looks inside looks as in training."""
+    found: dict[str, tuple[CurvePoint, ...]] = {}
+    curves = read_measured_curves(about)
+    inner = "".join(f"/{k}" for k in trained[1:])
+    whole = next((c for c in curves if not c.role and c.id == f"measured/{about.source}{inner}"), None)
+    for curve in curves:
+        if whole is not None and (curve is whole or curve.variant_of == whole.id):
+            name = {"": "learned", "stop-rule": "stopping"}.get(curve.role, curve.role)
+            if name in (*_POLICIES, "stopping"):
+                found[name] = curve.points
+    return found
+
+
+def _read_stopping(about: CheckpointCard, found: dict[str, Any]) -> StopResult | None:
+    """Read how the recommended rule did; None where there is none or its cross-fitted result is not stated."""
+    rule, result = about.stopping, read_mapping(found, "cross_fitted")
+    top1 = read_estimate(result.get("top1"), result.get("top1_interval"))
+    looks = read_number(result.get("looks"))
+    if rule is None or top1 is None or looks is None:
+        return None
+    return StopResult(rule.least, rule.most, rule.threshold, top1, looks, read_number(result.get("flops")))
 
 
 def _read_trained_budget(about: CheckpointCard, evaluation: Evaluation) -> Budget:
@@ -65,7 +105,8 @@ def _read_trained_budget(about: CheckpointCard, evaluation: Evaluation) -> Budge
 def _read_budgets(evaluation: Evaluation) -> tuple[PolicyResults, ...]:
     raw = evaluation.raw
     policies, compared = read_mapping(raw, "policies"), read_mapping(raw, "comparisons")
-    closed = read_mapping(raw, "gap_closed")
+    reference = "surest" if "gap_to_surest" in raw else "oracle"  # files of before know the oracle alone
+    closed = read_mapping(raw, "gap_to_surest" if reference == "surest" else "gap_closed")
     found = []
     for index, result in enumerate(evaluation.results):
         if not result.looks:
@@ -84,6 +125,7 @@ def _read_budgets(evaluation: Evaluation) -> tuple[PolicyResults, ...]:
                     item_at(read_list(closed, "interval"), index),
                     _MAX_GAP_SHARE,
                 ),
+                reference,
             )
         )
     return tuple(sorted(found, key=lambda row: (row.budget[1:], row.budget[0])))

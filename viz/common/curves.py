@@ -11,7 +11,7 @@ from typing import Literal
 from viz.common.text import format_number
 
 Interval = tuple[float, float]
-CurveKind = Literal["measured", "published"]
+CurveKind = Literal["measured", "published", "peer"]  # "published" in the paper, "peer" by others
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,13 @@ class Curve:
     family: str = ""  # the checkpoint, or the family of published models, that it belongs to
     confidence: float | None = None  # of its intervals
     is_default: bool = False  # shown before anything is chosen
+    is_second_hand: bool = False  # quoted by somebody else than who measured it
     timed_on: str = ""  # machine of its times, as its author wrote it; empty where it has none, or does not tell
 
     @property
     def is_plain(self) -> bool:
         """Whether it is a classifier that sees the whole image at once: it has no looks to count."""
-        return all(point.locations is None for point in self.points)
+        return self.kind != "peer" and all(point.locations is None for point in self.points)
 
     def find_nearest(self, looks: float) -> CurvePoint | None:
         """Return the point with this number of looks or the closest, the smaller of two; a plain classifier has one."""
@@ -72,17 +73,20 @@ class Role:
     dash: str = "solid"
 
 
-# In the order of the page. The first two are adaptive stopping, the others policies of `evaluation.json`.
+# In the order of the page. The first three are adaptive stopping, the others policies of `evaluation.json`.
 ROLES = {
+    "stop-rule": Role("Adaptive stopping, after one to three looks", "adaptive (1 to 3 looks)", dash="dash"),
     "stop-probability": Role("Adaptive stopping, by probability", "adaptive (probability)", dash="dot"),
     "stop-margin": Role("Adaptive stopping, by margin", "adaptive (margin)", dash="dashdot"),
+    "surest": Role("The surest of all looks, label unseen", "surest", "star"),
     "oracle": Role("Looks chosen with hindsight (oracle)", "oracle", "triangle-up"),
     "centre": Role("Looks from the centre outwards", "centre", "cross"),
     "mean": Role("The same looks for every image", "same looks", "square"),
     "random": Role("Looks at random", "random", "x"),
     "without_context": Role("Learned looks, thumbnail left out", "no thumbnail", "diamond"),
 }
-STOPPING = {"stop-probability": "probability", "stop-margin": "margin"}  # role -> field of `stopping`
+# role -> field of `stopping`
+STOPPING = {"stop-rule": "front", "stop-probability": "probability", "stop-margin": "margin"}
 POLICIES = tuple(role for role in ROLES if role not in STOPPING)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
-from tnet_core.checkpoints.evaluation import parse_evaluation
+from tnet_core.schemas.evaluation import parse_evaluation
 from viz.common.curves import POLICIES, ROLES, STOPPING, Curve, CurvePoint, Interval
 from viz.common.evaluation import (
     is_agreement,
@@ -146,13 +146,20 @@ class _CurveReader:
         if tuple(read_list(stopping, "budget")[1:]) != inner:
             return []
         found = []
-        for item in read_list(read_mapping(stopping, name), "points"):
-            values = item if isinstance(item, dict) else {}
+        for values in self._list_stops(read_list(read_mapping(stopping, name), "points")):
             looks, top1 = read_number(values.get("looks")), read_share(values.get("top1"))
             if looks is not None and top1 is not None:
                 flops, threshold = read_number(values.get("flops")), read_share(values.get("threshold"))
                 found.append(CurvePoint(locations=looks, top1=top1, flops=flops, threshold=threshold))
         return found
+
+    def _list_stops(self, points: list[Any]) -> list[dict[str, Any]]:
+        """Return the points of one curve; of rules with several limits, those with the widest."""
+        found = [point for point in points if isinstance(point, dict)]
+        limits = [(point.get("least"), point.get("most")) for point in found]
+        widths = {(a, b): b - a for a, b in limits if type(a) is int and type(b) is int and a < b}
+        widest = max(widths, key=widths.__getitem__) if widths else (None, None)
+        return [point for point, pair in zip(found, limits, strict=True) if pair == widest]
 
 
 def _format_machine(raw: dict[str, Any]) -> str:

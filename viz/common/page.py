@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import base64
-import html
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from viz.common.style import ACCENT
+from viz.common.templates import render_macro
+from viz.web.modules import build_web_head
 
 _VIZ = Path(__file__).parents[1]
 _SHEETS = (
     "common/page.css",
+    "explore/explore.css",
+    "explore/export.css",
+    "explore/zoom.css",
+    "explore/tour.css",
+    "explore/game.css",
     "accuracy/accuracy.css",
     "compare/compare.css",
     "audit/audit.css",
@@ -22,7 +28,9 @@ _SHEETS = (
 
 MASTHEAD = (
     '<header class="tn-masthead"><h1>TNet Explorer</h1>'
-    "<p>Watch a classifier decide where to look, and see what each look changed.</p></header>"
+    "<p>Watch a classifier decide where to look, and see what each look changed.</p>"
+    '<nav class="tn-links" aria-label="About">'
+    '<button type="button" data-opens="tour">How it works</button></nav></header>'
 )
 
 UNTRAINED = (
@@ -32,23 +40,12 @@ UNTRAINED = (
 
 
 def build_page_head() -> str:
-    """Return the page's style sheets, the accent as a variable before them, and the code that all tabs share.
+    """Return the page's style sheets, the accent as a variable before them, and what loads its code.
 
     They go into the document's head: Gradio rewrites the selectors of a sheet it is given as such.
     """
     sheets = "\n".join((_VIZ / name).read_text(encoding="utf-8") for name in _SHEETS)
-    code = (_VIZ / "common" / "page.js").read_text(encoding="utf-8")
-    return f"<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>\n<script>{code}</script>"
-
-
-def read_scripts(folder: Path, *names: str) -> str:
-    """Return scripts of a folder, one after the other."""
-    return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
-
-
-def read_shared_scripts(*names: str) -> str:
-    """Return parts of the code that several tabs use: 'text' (numbers), 'scene' (arithmetic), 'picture' (drawing)."""
-    return read_scripts(_VIZ / "common" / "js", *names)
+    return f"{build_web_head()}<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>"
 
 
 def render_problem(sentence: str) -> str:
@@ -58,12 +55,12 @@ def render_problem(sentence: str) -> str:
 
 def render_warning(sentence: str) -> str:
     """Render one sentence about something that is not as it was asked for, or nothing."""
-    return f'<p class="tn-problem" role="alert">{html.escape(sentence)}</p>' if sentence else ""
+    return render_macro("common/page.html", "warning", sentence)
 
 
 def render_notices(sentences: Sequence[str]) -> str:
     """Render what could not be used when the app started; what can be used is on the page."""
-    return "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in sentences)
+    return render_macro("common/page.html", "notices", sentences)
 
 
 def format_file_name(name: str) -> str:
@@ -74,4 +71,4 @@ def format_file_name(name: str) -> str:
 def render_download(text: str, file: str, media_type: str, label: str, css_class: str) -> str:
     """Render a link that holds the file, so that no file is kept anywhere."""
     data = base64.b64encode(text.encode("utf-8")).decode("ascii")
-    return f'<a class="{css_class}" download="{html.escape(file)}" href="data:{media_type};base64,{data}">{label}</a>'
+    return render_macro("common/page.html", "download", file, f"data:{media_type};base64,{data}", label, css_class)

@@ -14,9 +14,7 @@ ACCENT_DEEP = "#c2196b"  # under the pointer
 FOR = "#4a7fe8"
 AGAINST = "#e8701a"
 STRONG = "#6b7a99"  # the one bar that matters
-WEAK = "rgba(128, 140, 165, 0.45)"  # the others
 INK = "#7a808c"  # text: the grey that is about equally far from white and from black
-FAINT = "rgba(128, 140, 165, 0.16)"  # the scale under a bar
 HAIRLINE = "rgba(128, 136, 150, 0.55)"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

@@ -44,6 +44,12 @@ def format_percent(share: float | None) -> str:
     return "" if share is None else f"{format_number(100 * share)} %"
 
 
+def format_points(share: float) -> str:
+    """Return '+4.0': a difference of shares in points, one decimal as accuracies have."""
+    text = f"{100 * abs(share):.1f}"
+    return text if not float(text) else ("+" if share > 0 else _MINUS) + text
+
+
 def format_factor(factor: float) -> str:
     return f"{format_number(factor)}×"
 

@@ -37,8 +37,8 @@ def build_offer_payload(**offered: Any) -> str:
     return format_json({"kind": "offer", **offered})
 
 
-def build_pair_payload(a: Column, b: Column, asked: int, mode: str, constant: str) -> str:
-    """Write both columns. `asked` is the number of the page's question, `constant` says what both have in common."""
+def build_pair_payload(a: Column, b: Column, mode: str, constant: str) -> str:
+    """Write both columns; `constant` says what both have in common."""
     one, two = a.trace, b.trace
     most = tuple(map(max, itertools.zip_longest(one.budget, two.budget, fillvalue=0)))
     shown = tuple(map(max, itertools.zip_longest(one.config.budget, two.config.budget, fillvalue=0)))
@@ -50,7 +50,6 @@ def build_pair_payload(a: Column, b: Column, asked: int, mode: str, constant: st
     return format_json(
         {
             "kind": "pair",
-            "ask": asked,
             "mode": mode,
             "constant": constant,
             "pictures": pictures,
@@ -103,6 +102,7 @@ def _build_column(column: Column, picture: str) -> dict[str, Any]:
         "grids": [build_grid_payload(trace, trace.distributions[0])],
         "projections": encode_floats(trace.projections),
         "bias": encode_floats(trace.bias),
+        "temperature": trace.temperature,
         "uniform": trace.aggregator.uniform,
         "weights": build_weights_payload(trace, list(sets)),
     }  # fmt: skip
@@ -155,7 +155,10 @@ def describe_cells(a: Trace, b: Trace) -> str:
 def describe_order(a: Trace, b: Trace) -> str:
     if not compare.same_grid(a, b):
         return "needs grids of the same size"
-    return "order in which cells were looked at; those never looked at tie for the last place"
+    return (
+        "of all looks of both sides, however many count above: the order of their cells; those never looked at tie for "
+        "the last place"
+    )
 
 
 def describe_scores(a: Trace, b: Trace) -> str:

@@ -58,6 +58,9 @@ class ListedPicture:
     sha256: str  # of the file; empty for what is drawn, which can be drawn again
     link: str = ""
     label: str = ""  # class it shows, where that is known
+    stories: Mapping[str, str] = field(default_factory=dict, hash=False)  # why it was chosen, by kind of checkpoint
+    deep: bool = False  # shown in its own pixels, as deep as they go
+    box: tuple[float, ...] = ()  # x0, y0, x1, y1 of its main object, drawn by eye; nothing learns from it
 
 
 @lru_cache(maxsize=4)
@@ -68,7 +71,7 @@ def read_picture_list(folder: Path = EXAMPLES_FOLDER) -> tuple[ListedPicture, ..
         return ()
     try:
         return tuple(_read_picture(item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))["pictures"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise TNetError(f"The list of examples '{path}' cannot be used ({type(error).__name__}: {error}).") from None
 
 
@@ -81,4 +84,14 @@ def _read_picture(item: dict[str, Any]) -> ListedPicture:
     source = {str(key): str(value) for key, value in item["source"].items()}
     texts = {key: str(item[key]) for key in ("file", "title", "author", "licence", "statement")}
     more = {key: str(item.get(key, "")) for key in ("sha256", "link", "label")}
-    return ListedPicture(kinds=tuple(item["kinds"]), source=source, **texts, **more)
+    box = tuple(float(share) for share in item.get("box", ()))
+    stories = {str(kind): str(words) for kind, words in item.get("stories", {}).items()}
+    return ListedPicture(
+        kinds=tuple(item["kinds"]),
+        source=source,
+        box=box,
+        deep=bool(item.get("deep")),
+        stories=stories,
+        **texts,
+        **more,
+    )

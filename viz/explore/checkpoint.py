@@ -5,15 +5,16 @@ The card tells what it was trained on, how good it is, and what may be done with
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tnet_core import Trace
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
-from viz.common.evaluation import is_agreement
+from viz.common.evaluation import is_agreement, read_list, read_mapping, read_number, read_share
 from viz.common.page import UNTRAINED, render_notices
-from viz.common.text import format_accuracy, format_budget, format_flops
+from viz.common.templates import render_macro
+from viz.common.text import format_budget, format_class_name, format_percent
 from viz.explore.gallery import find_picture_kind, render_invitation
 
 _MAX_ROWS = 8  # of the table of budgets
@@ -22,7 +23,6 @@ Properties = dict[str, Any]
 
 def render_card(about: CheckpointCard) -> str:
     """Render one line that is always there, and the rest behind it."""
-    head = f"<summary><b>About this checkpoint</b>{_render_headline(about)}</summary>"
     rows = [
         ("Name", about.title or about.source),
         ("About", about.description),
@@ -32,9 +32,9 @@ def render_card(about: CheckpointCard) -> str:
         ("Licence", format_licence(about)),
         ("Files", about.origin),
     ]
-    listed = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in rows if text)
-    table = "" if about.evaluation is None else _render_table(select_results(about), is_agreement(about.evaluation))
-    return f'<details class="tn-card">{head}<div><dl>{listed}</dl>{table}</div></details>'
+    agreement = about.evaluation is not None and is_agreement(about.evaluation)
+    trained, results = find_trained_result(about), select_results(about)
+    return render_macro("explore/explore.html", "card", about, rows, trained, results, agreement)
 
 
 def select_results(about: CheckpointCard) -> list[BudgetResult]:
@@ -59,16 +59,6 @@ def find_trained_result(about: CheckpointCard) -> BudgetResult | None:
     return next((result for result in about.evaluation.results if result.budget == about.config.budget), None)
 
 
-def _render_headline(about: CheckpointCard) -> str:
-    result = find_trained_result(about)
-    if result is None or about.evaluation is None:
-        return "<span>accuracy not measured</span>"
-    split = about.evaluation.split.partition(",")[0]  # what follows is told below
-    split = html.escape(f"{about.evaluation.dataset}, {split}")
-    what = "agrees with the whole image in" if is_agreement(about.evaluation) else "top-1"
-    return f"<span>{what} {format_accuracy(result.top1)} with {format_budget(result.budget)} ({split})</span>"
-
-
 def _format_measured(evaluation: Evaluation | None) -> str:
     if evaluation is None:
         return "nothing yet: the checkpoint has no evaluation.json"
@@ -90,17 +80,6 @@ def format_licence(about: CheckpointCard) -> str:
     data = about.licence_data or _read_text(about, "data_licence")
     parts = [f"weights {weights}" if weights else "", f"data {data}" if data else ""]
     return "; ".join(part for part in parts if part)
-
-
-def _render_table(results: Sequence[BudgetResult], agreement: bool) -> str:
-    rows = "".join(
-        f"<tr><td>{format_budget(result.budget)}</td><td>{format_accuracy(result.top1)}</td>"
-        f"<td>{'' if result.flops is None else format_flops(int(result.flops))}</td></tr>"
-        for result in results
-    )
-    what = "agreement" if agreement else "top-1"
-    head = f'<tr><th scope="col">looks</th><th scope="col">{what}</th><th scope="col">cost</th></tr>'
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
 @dataclass(frozen=True)
@@ -132,4 +111,31 @@ def build_checkpoint_panel(
         {"value": ("" if trained else UNTRAINED) + render_notices(sentences)},
         {"value": render_invitation(find_picture_kind(about), config.num_classes) if trained else ""},
         {"visible": has_more},
+    )
+
+
+def explain_unlike(trace: Trace, about: CheckpointCard) -> str:
+    """Return a sentence where the network is less sure than of nearly all of its own pictures; empty elsewhere.
+
+    The threshold is measured (`python -m training.familiar`), at the budget of training and with looks as in training:
+    it says nothing about others.
+    """
+    found = {} if about.evaluation is None else read_mapping(about.evaluation.raw, "familiar")
+    threshold, quantile = read_share(found.get("threshold")), read_share(found.get("quantile"))
+    budget = tuple(read_list(found, "budget"))
+    is_as_trained = trace.sampling == trace.config.sampling and trace.levels == trace.config.levels
+    if threshold is None or quantile is None or not is_as_trained or budget != trace.config.budget:
+        return ""
+    if any(k > most for k, most in zip(budget, trace.budget, strict=True)):
+        return ""
+    if read_number(found.get("temperature")) != (trace.temperature or 1.0):
+        return ""  # measured with other probabilities than are shown
+    probabilities = trace.probabilities(budget=budget)
+    first = int(probabilities.argmax())
+    if probabilities[first] >= threshold:
+        return ""
+    return (
+        f"This picture may be unlike what the checkpoint knows: with {format_budget(budget)} it is "
+        f"{format_percent(float(probabilities[first]))} sure of {format_class_name(trace, first)}, and at least "
+        f"{format_percent(threshold)} sure of {format_percent(1 - quantile)} of the pictures it was measured on."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 from tnet_core import ImageSource, Location, Trace, __version__
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
-from tnet_core.checkpoints.files import TENSOR_FILE
 from tnet_core.cost import unit_costs
-from tnet_core.sampling.boxes import pixel_box
-from tnet_core.trace.json import VERSION
+from tnet_core.imageio.info import ImageInfo
+from tnet_core.records import pixel_box
+from tnet_core.schemas.files import TENSOR_FILE
+from tnet_core.schemas.trace import VERSION
 from viz.common.payload import (
     LookSet,
     PictureInfo,
@@ -29,7 +31,7 @@ from viz.common.payload import (
     read_preview,
 )
 from viz.common.text import compute_lift_bounds, list_class_names, list_look_names
-from viz.explore.checkpoint import format_licence
+from viz.explore.checkpoint import explain_unlike, format_licence
 from viz.explore.sampling import build_sampling_payload
 
 _MAX_SIDE = 1400  # pixels of the picture's longer side, as shown
@@ -43,20 +45,18 @@ def build_scene_payload(
     info: PictureInfo,
     shown: Sequence[int],
     plan: LookSet = (),
-    scene: int = 0,
     about: CheckpointCard | None = None,
     max_looks: int = 0,
 ) -> str:
     """Write a whole traversal. `shown` is the budget to open with; `plan` are looks chosen by hand, in their order.
 
-    The page names `scene` when it asks about it; it has room for `max_looks`.
+    The page has room for `max_looks`.
     """
     unit = unit_costs(trace.config)
     low, high = compute_lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
     return format_json(
         {
             "kind": "scene",
-            "scene": scene,
             "title": info.title,
             "credit": info.credit,
             "label": info.label,
@@ -80,6 +80,9 @@ def build_scene_payload(
             "grids": [build_grid_payload(trace, grid) for grid in trace.distributions],
             "projections": encode_floats(trace.projections),
             "bias": encode_floats(trace.bias),
+            "temperature": trace.temperature,
+            "unlike": "" if about is None else explain_unlike(trace, about),
+            "rule": None if trace.recommended is None or trace.levels != 2 else asdict(trace.recommended),
             "flops": {
                 "thumbnail": unit.look + unit.weigh_each + unit.weigh + unit.classify,
                 "look": unit.look + unit.weigh_each,
@@ -93,12 +96,32 @@ def build_scene_payload(
     )
 
 
-def build_steer_payload(trace: Trace, plan: LookSet) -> str:
-    """Write the weights for looks chosen by hand that are all known already."""
-    return format_json({"kind": "steer", "plan": list(plan), "weights": build_ledger_weights(trace, list_steps(plan))})
+def build_steer_payload(
+    trace: Trace, plan: LookSet, crops: Sequence[np.ndarray] = (), steps: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Return looks chosen by hand with the weights of some of their steps (all, if none are named).
+
+    `crops` are those of the last looks of the trace, which the page does not know: these are sent too.
+    """
+    first = len(trace.locations) - len(crops)
+    new = zip(trace.locations[first:], list_look_names(trace)[first:], crops, strict=True)
+    sets = list_steps(plan)
+    return {
+        "kind": "steer",
+        "plan": list(plan),
+        "weights": build_ledger_weights(trace, sets if steps is None else [sets[step] for step in steps]),
+        "first": first,
+        "looks": [_build_look_payload(*item, trace.image) for item in new],
+        "grids": [
+            build_grid_payload(trace, grid)
+            for grid in trace.distributions
+            if grid.parent is not None and grid.parent >= first
+        ],
+        "projections": encode_floats(trace.projections[first + 1 :]),
+    }
 
 
-def _build_look_payload(look: Location, name: str, crop: np.ndarray, source: ImageSource) -> dict[str, Any]:
+def _build_look_payload(look: Location, name: str, crop: np.ndarray, source: ImageSource | ImageInfo) -> dict[str, Any]:
     return {
         "name": name,
         "level": look.level,

@@ -1,10 +1,9 @@
-"""The report's fixed parts, for the script that puts it together, and the picture's own file."""
+"""The report's fixed parts, for the page that puts it together, and the picture's own file."""
 
 from __future__ import annotations
 
 import base64
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,40 @@ import numpy as np
 from PIL import Image
 
 from tnet_core import TNetError
+from tnet_core.imageio.decode import identify_format
 from viz.common.style import ACCENT
+from viz.common.templates import read_elements
+from viz.web.join import join_modules
 
-_FOLDER = Path(__file__).parent
+_VIZ = Path(__file__).parents[1]
 
 # The one sentence every report has.
 EXACTNESS = (
     "Every number is exact: the decision is a weighted sum over the thumbnail and the looks, and this file holds its "
     "terms, so the slider, the steps and the ledger of any class need neither the app nor a network. Probabilities are "
-    "the network's own and may be too sure of themselves. Looks whose weights are not in this file can be computed by "
-    "the app alone."
+    "calibrated where the decision says so, else the network's own, which may be too sure of themselves. Looks whose "
+    "weights are not in this file can be computed by the app alone."
 )
 _MAX_BYTES = 12 * 2**20  # bytes; larger ones were uploaded, so their owner has them
 
 
-def build_report_script(template: str) -> str:
-    """Return code and constants; `template` are the elements of the tab Explore."""
-    constants = {"template": template, "style": read_style(), "exact": EXACTNESS}
-    # No constant may end the script element that holds it.
-    text = json.dumps(constants).replace("<", "\\u003c")
-    return f"const REPORT = {text};\n{(_FOLDER / 'report.js').read_text(encoding='utf-8')}"
+def build_report_parts() -> dict[str, Any]:
+    """Return what every report holds: the elements and styles of Explore, its code as one script, and a sentence."""
+    code = join_modules("report/main.js", "TNetReport")
+    return {
+        "kind": "file",
+        "template": read_elements("explore/template.html"),
+        "style": build_style(),
+        "exact": EXACTNESS,
+        "code": code,
+    }
 
 
-def read_style() -> str:
-    return f":root {{ --tn-accent: {ACCENT}; }}\n{(_FOLDER / 'report.css').read_text(encoding='utf-8')}"
+def build_style() -> str:
+    """Return the style sheets of Explore and of the report."""
+    names = ("explore/explore.css", "explore/export.css", "explore/zoom.css", "report/report.css")
+    *explore, own = ((_VIZ / name).read_text(encoding="utf-8") for name in names)
+    return "\n".join((*explore, f":root {{ --tn-accent: {ACCENT}; }}", own))
 
 
 def build_original_payload(picture: Path | np.ndarray) -> dict[str, Any]:
@@ -43,12 +52,13 @@ def build_original_payload(picture: Path | np.ndarray) -> dict[str, Any]:
     if isinstance(picture, Path) and (size := picture.stat().st_size) > _MAX_BYTES:
         raise TNetError(f"This picture has {size / 2**20:.0f} MB and is not sent back: keep your own file of it.")
     data = picture.read_bytes() if isinstance(picture, Path) else _encode_png(picture)
-    kind = Image.open(io.BytesIO(data)).format or ""  # it was opened before
+    found = identify_format(data)
+    kind = found.format if found is not None and found.format else ""
     return {
         "kind": "file",
         "base64": base64.b64encode(data).decode("ascii"),
-        "type": Image.MIME.get(kind, "application/octet-stream"),
-        "extension": {"JPEG": "jpg", "TIFF": "tif"}.get(kind, kind.lower() or "bin"),
+        "type": "image/heic" if kind == "HEIF" else Image.MIME.get(kind, "application/octet-stream"),
+        "extension": {"JPEG": "jpg", "TIFF": "tif", "HEIF": "heic"}.get(kind, kind.lower() or "bin"),
     }
 
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from tnet_core import Trace
 from tnet_core.checkpoints import CheckpointCard
-from tnet_core.counterfactual import Fate, Followed, Lattice, Placement, Pull, compare, fates, pull
+from tnet_core.counterfactual import Fate, Followed, Lattice, Placement, Pull, compare, fates, find_look_at, pull
+from tnet_core.records import Box
 from viz.common.evaluation import Estimate, read_estimate, read_mapping, read_text
 from viz.common.text import format_percent
 
@@ -19,7 +20,7 @@ _FATE_WORDS = {
     "neither": "did neither",
     "both": "cannot be told apart, since both places are looked at",
     "gone": "lost {its} content, which left the picture",
-    "unmoved": "{tells} nothing, since {its} content did not move",
+    "unmoved": "{tells} nothing, since the old place still shows {its} content",
 }
 NOTHING_CHANGED = "Nothing is changed yet: both sides show the same picture."
 
@@ -42,11 +43,13 @@ class Experiment:
     after: Trace
     pictures: tuple[str, str]  # data URIs: unchanged, changed
     placement: Placement | None = None
-    copied: tuple[int, int] | None = None  # cell whose pixels were copied, cell that shows them
+    copied: tuple[int, int] | None = None  # cell whose pixels were copied, cell that shows them, or most of them
+    copy: Box | None = None  # what shows the copy, where it is not that cell
     has_changed: bool = True  # False where the request moves nothing
     label: int | None = None
     evaluated_on: str = ""  # on what the checkpoint was evaluated
     measured: tuple[MeasuredScore, ...] = ()
+    settings: str = ""  # the change as parameters of the page's address
     sampling_note: str = ""  # how Explore looks at the picture, where that is not as in training
 
     @property
@@ -83,7 +86,19 @@ class Experiment:
         if self.copied is None:
             return None
         old, new = (trace.distributions[0].logits.ravel() for trace in (self.before, self.after))
-        return pull(old, new, self.before.cell_boxes(), *self.copied)
+        return pull(old, new, self.before.cell_boxes(), *self.copied, self.copy)
+
+    @property
+    def copy_box(self) -> Box | None:
+        """Where the copy is."""
+        return self.copy or (None if self.copied is None else self.before.cell_boxes()[self.copied[1]])
+
+    def find_looks_at_copy(self, k: int) -> tuple[int | None, int | None]:
+        """Return which of the first k looks covers where the copy is: unchanged, changed."""
+        boxes, place = self.before.cell_boxes(), self.copy_box
+        assert place is not None
+        was, now = (find_look_at([boxes[cell] for cell in cells[:k]], place) for cells in self.cells)
+        return was, now
 
     def find_fates(self, k: int) -> list[Fate]:
         """Return what became of the first k looks, given the first k of the changed picture; nothing for a copy."""
@@ -144,12 +159,29 @@ def _format_fate(kind: str, count: int) -> str:
 
 def _format_copy(shown: Experiment, k: int) -> str:
     assert shown.pull is not None
+    was, now = shown.find_looks_at_copy(k)
+    if now is not None and was is None:
+        if k == 1:
+            return "The first look goes to the copy; before, it was elsewhere."
+        return f"Look {now + 1} goes to the copy; before, none of the first {k} looks was there."
+    if now is not None and was is not None:
+        return f"Look {now + 1} is at the copy, where look {was + 1} was already: the copy may not be the reason."
+    if was is not None:
+        return f"No look is at the copy, where look {was + 1} was before: the copy drove it away."
+    cells, rank = shown.before.config.cells, shown.pull.target[1] + 1
+    who = f"None of the first {k} looks goes" if k > 1 else "The first look does not go"
+    return f"{who} to the copy, whose cell ranks {rank} of {cells}."
+
+
+def format_kept(shown: Experiment, k: int) -> str:
+    """Say how the copy's cell ranks and how many looks stay where they were."""
+    assert shown.pull is not None
     (before, after), (first, then) = shown.pull.target, shown.cells
-    drawn = f"The copy's cell ranks {after + 1} of {shown.before.config.cells} now and ranked {before + 1} before."
     kept = len(set(first[:k]) & set(then[:k]))
-    if k == 1:
-        return f"{drawn} The first look is {'at the same cell' if kept else 'at another cell'}."
-    return f"{drawn} {kept} of the first {k} looks are at the same cells."
+    looks = f"{kept} of the first {k} looks are" if k > 1 else f"The first look is {'' if kept else 'not '}"
+    same = "at the same cells" if k > 1 else "at the same cell"
+    ranks = f"The copy's cell ranks {after + 1} of {shown.before.config.cells} now and ranked {before + 1} before."
+    return f"{ranks} {looks.strip()} {same}."
 
 
 def format_chance(shown: Experiment, k: int) -> str:

@@ -1,48 +1,67 @@
-"""What the tab says, and an evaluation as a table: one row per budget, one column per way to look."""
+"""What the tab says, an evaluation as a table, and what it got wrong: pictures, confused classes, places of looks."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from tnet_core.checkpoints.evaluation import parse_evaluation
-from viz.common.curves import Curve, CurvePoint, format_point_looks
+from tnet_core.schemas.evaluation import parse_evaluation
+from viz.common.curves import Curve, CurvePoint
 from viz.common.measured import VisitorEvaluation, read_visitor_curves
 from viz.common.page import format_file_name, render_download
-from viz.common.text import format_accuracy, format_flops, format_interval
+from viz.common.templates import render_macro
+from viz.common.text import make_readable
 
-INTRO = (
-    '<div class="your-data-head"><h2>Evaluate your own data</h2><p>Accuracy of a checkpoint on labelled images of '
-    "yours, for every number of looks, beside looks at the centre and at random. It measures; nothing is learned, "
-    "kept or published.</p></div>"
-)
+_render = partial(render_macro, "your_data/your_data.html")
+INTRO, ZIP_LAYOUT, WAITING = _render("intro"), _render("zip_layout"), _render("waiting")
+_COLUMNS = {
+    "": "Learned",
+    "centre": "Centre",
+    "random": "Random",
+    "mean": "Same looks",
+    "surest": "Surest",
+    "oracle": "Hindsight",
+}
+_MAX_CLASSES = 14  # in the matrix
 
-ZIP_LAYOUT = (
-    '<details class="your-data-why"><summary>How to pack the zip</summary><p>One folder per class, named as the '
-    "checkpoint names it; <code>Black-footed Albatross</code>, <code>001.Black_footed_Albatross</code> and "
-    "<code>black_footed_albatross</code> are the same. The folder right above an image is its class, whatever lies "
-    "around it. Classes that the checkpoint does not know are left out, and so is everything that is no image; the "
-    "result says what. At most 50 MB, 5,000 images, 50 million pixels each. The images are removed when the evaluation "
-    "ends.</p></details>"
-)
 
-WAITING = '<p class="your-data-note">Choose a zip and press Evaluate; the table comes here.</p>'
+@dataclass(frozen=True)
+class FailurePicture:
+    """One failure as the gallery shows it; classes as the checkpoint names them."""
 
-_COLUMNS = {"": "Learned", "centre": "Centre", "random": "Random", "mean": "Same looks", "oracle": "Hindsight"}
+    title: str  # of the picture, as its owner called it
+    label: str
+    prediction: str
+    surety: float  # probability of the prediction
+    cause: str  # look or recognise; empty where nothing tells
+    is_doubtful: bool  # whether the label looks wrong
+    thumbnail: str  # data URI, or empty
+    can_open: bool
+
+
+@dataclass(frozen=True)
+class FailureGallery:
+    """Failures of one evaluation; `pictures` are the surest of them."""
+
+    budget: tuple[int, ...]
+    images: int  # measured
+    wrong: int
+    doubtful: int
+    causes: Mapping[str, int]
+    reference: str  # policy that tells causes apart, or empty
+    pictures: tuple[FailurePicture, ...]
+    confusions: Mapping[tuple[str, str], int]  # label, prediction -> images, right ones included
+    taken: tuple[int, ...]  # images in which each cell is looked at
+    taken_failures: tuple[int, ...]
 
 
 def render_result(own: VisitorEvaluation, notices: Sequence[str], seconds: float) -> str:
     """Render what was measured on what, what was left out, and the accuracies."""
-    measured = parse_evaluation(own.content)
-    classes = own.content["dataset"]["classes"]
-    told = (
-        f"Top-1 accuracy of {html.escape(own.title)} on {measured.size} image{'s' * (measured.size != 1)} of "
-        f"{classes} class{'es' * (classes != 1)}, in {seconds:.0f} s; small numbers: 95 % interval over the images."
-    )
-    left_out = "".join(f'<p class="tn-notice" role="note">{html.escape(sentence)}</p>' for sentence in notices)
-    tables = "".join(_render_table(group) for group in _group_curves(read_visitor_curves(own)))
-    head = f'<h2>{html.escape(own.name)}</h2><p class="your-data-note">{told}</p>'
-    return f'<div class="your-data-result">{head}{left_out}{tables}</div>'
+    tables = [_build_table(group) for group in _group_curves(read_visitor_curves(own))]
+    return _render("result", own, parse_evaluation(own.content), notices, seconds, tables)
 
 
 def _group_curves(curves: Sequence[Curve]) -> list[dict[str, Curve]]:
@@ -54,48 +73,97 @@ def _group_curves(curves: Sequence[Curve]) -> list[dict[str, Curve]]:
     return list(groups.values())
 
 
-def _render_table(group: dict[str, Curve]) -> str:
-    """Render the accuracies of one group, one row per budget of its learned looks."""
+def _build_table(group: dict[str, Curve]) -> tuple[list[str], list[tuple[CurvePoint, dict[str, CurvePoint | None]]]]:
+    """Return the columns of one group and, for each budget of its learned looks, what every column says about it."""
     shown = {role: title for role, title in _COLUMNS.items() if role in group}
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("Looks", *shown.values(), "Cost"))
-    rows = ""
-    for point in group[""].points:
-        cells = "".join(_render_cell(title, _find_same_budget(group[role], point)) for role, title in shown.items())
-        rows += (
-            f'<tr data-budget="{"x".join(map(str, point.budget))}"><th scope="row">{format_point_looks(point)}</th>'
-            f'{cells}<td data-label="Cost">{format_flops(point.flops)}</td></tr>'
-        )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="your-data-scroll" tabindex="0" role="region" aria-label="Accuracy by looks">{table}</div>'
+    points = group[""].points
+    rows = [
+        (point, {title: _find_same_budget(group[role], point) for role, title in shown.items()}) for point in points
+    ]
+    return list(shown.values()), rows
 
 
 def _find_same_budget(curve: Curve, point: CurvePoint) -> CurvePoint | None:
     return next((other for other in curve.points if other.budget == point.budget), None)
 
 
-def _render_cell(title: str, point: CurvePoint | None) -> str:
-    if point is None or point.top1 is None:
-        return f'<td data-label="{title}">–</td>'
-    return (
-        f'<td data-label="{title}" data-value="{point.top1}">{format_accuracy(point.top1)} '
-        f"<small>{format_interval(point.top1_interval)}</small></td>"
-    )
-
-
 def render_file_link(name: str, text: str) -> str:
     """Render the link to the evaluation as a file."""
-    link = render_download(
-        text,
-        f"{format_file_name(name)}.evaluation.json",
-        "application/json",
-        "Download evaluation.json",
-        "your-data-download",
-    )
-    return f'{link}<span class="your-data-note">as <code>training.evaluate</code> writes it</span>'
+    file = f"{format_file_name(name)}.evaluation.json"
+    link = render_download(text, file, "application/json", "Download evaluation.json", "your-data-download")
+    return link + _render("file_note")
 
 
 def render_chart_notice(name: str) -> str:
-    return (
-        f'<p class="your-data-note" role="status">The curve is in the tab <b>Accuracy vs locations</b> as '
-        f"<b>Your data: {html.escape(name)}</b>, for you alone and while this page is open.</p>"
+    return _render("chart_notice", name)
+
+
+def render_failures(found: FailureGallery) -> str:
+    """Render gallery, matrix and maps; one sentence where nothing went wrong."""
+    return render_macro(
+        "your_data/failures.html", "failures", found, describe_failures(found), _build_matrix(found), _build_maps(found)
     )
+
+
+def describe_failures(found: FailureGallery) -> str:
+    """Say in one or two sentences what went wrong."""
+    if not found.wrong:
+        return f"None of the {found.images} images is wrong."
+    share = 100 * found.wrong / found.images
+    sentence = f"{found.wrong} of {found.images} images are wrong ({share:.1f} %)."
+    if found.wrong == 1:
+        sentence = f"1 of {found.images} images is wrong ({share:.1f} %)."
+    if found.reference:
+        look = found.causes.get("look", 0)
+        how = "chosen with hindsight" if found.reference == "oracle" else "that make the network surest"
+        sentence += (
+            f" {look} failed to look: as many looks, {how}, would have been right. {found.wrong - look} failed to "
+            "recognise: not even these would."
+        )
+    return sentence
+
+
+def _build_matrix(found: FailureGallery) -> dict[str, Any] | None:
+    """Return rows of counts for the classes that are confused most, None where nothing is."""
+    wrong = {pair: count for pair, count in found.confusions.items() if pair[0] != pair[1]}
+    if not wrong:
+        return None
+    names = _choose_classes(wrong)
+    everything = {name for pair in found.confusions for name in pair}
+    rows = [
+        (name, make_readable(name), [(other, found.confusions.get((name, other), 0)) for other in names])
+        for name in names
+    ]
+    most = max(wrong.values())
+    inside = sum(count for (a, b), count in wrong.items() if a in names and b in names)
+    return {
+        "names": [(name, make_readable(name)) for name in names],
+        "rows": rows,
+        "most": most,
+        "left_out": len(everything) - len(names),
+        "outside": found.wrong - inside,
+    }
+
+
+def _choose_classes(wrong: Mapping[tuple[str, str], int]) -> list[str]:
+    """Return classes for the matrix: again and again the pair with most images for each class that it adds."""
+    chosen: set[str] = set()
+    while True:
+        added = {pair: set(pair) - chosen for pair in wrong if set(pair) - chosen}
+        fitting = [pair for pair, new in added.items() if len(chosen) + len(new) <= _MAX_CLASSES]
+        if not fitting:
+            return sorted(chosen)
+        _, best = max((wrong[pair] / len(added[pair]), pair) for pair in fitting)
+        chosen |= set(best)
+
+
+def _build_maps(found: FailureGallery) -> list[tuple[str, int, int, list[float]]]:
+    """Return title, cells in a row, images and the share of images that look at each cell."""
+    maps = []
+    for title, counts, images in (
+        ("All images", found.taken, found.images),
+        ("Failures", found.taken_failures, found.wrong),
+    ):
+        if counts and images:
+            maps.append((title, math.isqrt(len(counts)), images, [count / images for count in counts]))
+    return maps

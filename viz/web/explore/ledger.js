@@ -1,0 +1,161 @@
+// The ledger: exact signed shares of one logit, or of the lead of one class over another, and what is left without
+// each.
+
+import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
+import { MINUS, addingUp, fixed, percent, short, signed, signedFixed } from "../core/text.js";
+import { build, buildGroup, buildOption } from "../ui/dom.js";
+import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger.js";
+import { focusedPlace, refocus } from "./controls.js";
+
+const FIRST_CHOICES = {
+  cls: [["", "the predicted class"]],
+  versus: [
+    ["", "no other class"],
+    ["second", "the runner-up"],
+  ],
+};
+
+const buildFirst = select => FIRST_CHOICES[select.dataset.choose].map(([value, text]) => buildOption(value, text));
+
+export function buildLedger(stage) {
+  for (const select of stage.querySelectorAll("[data-choose]")) select.replaceChildren(...buildFirst(select));
+}
+
+// The lists show what is chosen, whoever chose it.
+function drawChoices(stage, view) {
+  stage.querySelector("[data-measure]").value = view.state.measure;
+  for (const select of stage.querySelectorAll("[data-choose]")) {
+    const chosen = String(view.state[select.dataset.choose] ?? "");
+    if (select.value === chosen) continue;
+    if (![...select.options].some(option => option.value === chosen))
+      select.add(new Option(view.scene.classes[chosen], chosen));
+    select.value = chosen;
+  }
+}
+
+// Filled when it is about to be opened: a browser lays out a list of a thousand names again whenever one changes.
+export function fillChoices(select, view) {
+  const { classes } = view.scene;
+  const kept = select.value;
+  const list = chosen => chosen.map(cls => buildOption(cls, classes[cls]));
+  const sorted = [...classes.keys()].sort((a, b) => classes[a].localeCompare(classes[b]));
+  select.replaceChildren(
+    ...buildFirst(select),
+    buildGroup("most probable", list(view.order)),
+    buildGroup("all classes", list(sorted)),
+  );
+  select.value = kept;
+}
+
+// A class's standing as the ledger writes it; a lead has a sign.
+function writtenStanding(value, measure, versus) {
+  if (measure === "logit") return versus === null ? fixed(value) : signedFixed(value);
+  return versus === null ? percent(value) : `${signed(100 * value)} points`;
+}
+
+// Two standings that differ, with as many digits as that takes.
+function writtenApart(one, other, measure, versus) {
+  const plain = [one, other].map(value => writtenStanding(value, measure, versus));
+  if (plain[0] !== plain[1]) return plain;
+  const [scale, unit] = measure === "logit" ? [1, ""] : [100, versus === null ? " %" : " points"];
+  for (let decimals = 2; decimals < 7; decimals++) {
+    const longer = [one, other].map(
+      value => (value < 0 ? MINUS : "") + Math.abs(scale * value).toFixed(decimals) + unit,
+    );
+    if (longer[0] !== longer[1]) return longer;
+  }
+  return plain;
+}
+
+const VISIBLE_ROWS = 15; // of the ledger; what is longer scrolls
+const ROUNDING = 1e-6; // smaller shares and effects are none
+
+// Rows whose share has another sign than what they changed, the greatest change first.
+function contraryRows(shares, full, without, measure) {
+  const effects = without.map(rest => (rest === null ? 0 : full[measure] - rest[measure]));
+  const differs = i =>
+    Math.min(Math.abs(shares.values[i]), Math.abs(effects[i])) > ROUNDING && shares.values[i] > 0 !== effects[i] > 0;
+  return [...effects.keys()].filter(differs).sort((a, b) => Math.abs(effects[b]) - Math.abs(effects[a]));
+}
+
+// One sentence about the row where share and effect disagree most, and the names of the others.
+function contrarySentence(view, rows, found, full, without) {
+  const { scene, shares, cls, versus } = view;
+  const { measure } = view.state;
+  const [worst, ...others] = found;
+  const value = shares.values[worst];
+  const [rest, all] = writtenApart(without[worst][measure], full[measure], measure, versus);
+  const what = measure === "probability" ? scene.classes[cls] : `the logit of ${scene.classes[cls]}`;
+  const subject = versus === null ? what : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}`;
+  const name = calledRow(scene, rows[worst]);
+  const named = name === "context" ? "The context" : name[0].toUpperCase() + name.slice(1);
+  const also = others.length ? ` Likewise, marked ≠: ${others.map(i => calledRow(scene, rows[i])).join(", ")}.` : "";
+  const effect = `yet it ${value > 0 ? "lowered" : "raised"} ${subject}: ${all} with it, ${rest} without it.`;
+  return `${named} has a share of ${signed(value)}, ${effect}${also}`;
+}
+
+// What is left without a row, for its title.
+function writtenRest(rest, versus) {
+  if (rest === null) return "";
+  const lead = versus === null ? "" : "leads by ";
+  return `; without it ${lead}probability ${rest.probability.toFixed(5)}, logit ${rest.logit.toFixed(5)}`;
+}
+
+function drawWithout(rest, measure, versus, isContrary) {
+  if (rest === null) return drawCell("\u2013", { class: "tn-without", title: "Nothing would remain." });
+  const text = `${isContrary ? "≠ " : ""}${writtenStanding(rest[measure], measure, versus)}`;
+  return drawCell(text, { class: isContrary ? "tn-without tn-contrary" : "tn-without", "data-without": rest[measure] });
+}
+
+function drawSum(shares, versus) {
+  const { sum, term, total } = addingUp(shares.bias, shares.total);
+  const bias = `${term < 0 ? MINUS : "+"} bias ${fixed(Math.abs(term))}`;
+  const text = `${fixed(sum)} ${bias} = ${versus === null ? "logit" : "lead"} `;
+  const cell = build("td", { colspan: 4, "data-total": shares.total }, text, build("b", {}, fixed(total)));
+  return drawRow("sum", {}, cell);
+}
+
+export function drawLedger(stage, view) {
+  const { scene, looks, weights, shares, cls, versus } = view;
+  const { measure } = view.state;
+  const place = focusedPlace(stage);
+  drawChoices(stage, view);
+  const rows = rowsOf(looks);
+  const full = standingOf(view.logits, view.share, cls, versus);
+  const without = leaveOneOut(scene, looks, cls, versus);
+  const found = contraryRows(shares, full, without, measure);
+  const reach = reachOf(shares.values);
+  const drawn = rows.map((row, i) => {
+    const value = shares.values[i];
+    const attributes = {
+      "data-look": row ? row - 1 : null,
+      tabindex: row ? 0 : null,
+      class: row && row - 1 === view.newest ? "tn-newest" : null,
+      title: `share ${value.toFixed(5)}, weight ${weights[i].toFixed(5)}${writtenRest(without[i], versus)}`,
+    };
+    return drawRow(calledRow(scene, row), attributes, [
+      drawBalance(value, reach),
+      drawCell(signed(value), { class: sideOf(value), "data-value": value }),
+      drawWithout(without[i], measure, versus, found.includes(i)),
+      drawCell(short(weights[i]), { "data-weight": weights[i] }),
+    ]);
+  });
+  fillLedger(stage.querySelector(".tn-ledger"), drawn, [drawSum(shares, versus)]);
+  refocus(stage, place);
+  const more = stage.querySelector(".tn-goes-on");
+  more.hidden = rows.length <= VISIBLE_ROWS;
+  more.textContent = more.hidden ? "" : `${rows.length} rows: scroll for those below.`;
+  const sentence = stage.querySelector(".tn-disagree");
+  sentence.hidden = found.length === 0;
+  sentence.textContent = found.length ? contrarySentence(view, rows, found, full, without) : "";
+  const target =
+    versus === null
+      ? `the logit of ${scene.classes[cls]}`
+      : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}, in logits`;
+  const remaining =
+    versus === null ? `the class's ${measure}` : `this lead in ${measure === "logit" ? "logits" : "probability"}`;
+  const inner = scene.levels > 2 ? ", looks inside it included" : "";
+  stage.querySelector(".tn-ledger .tn-caption").textContent =
+    `Shares are exact and add up to ${target}. “Without it” is ${remaining} from all the others${inner}: ` +
+    "they are weighed anew then, so a share is not what a look changed.";
+}

@@ -1,0 +1,33 @@
+// The sentence of the moment: what was believed before the newest look, what is believed now, and how much that moved.
+
+import { topClasses } from "../core/scene.js";
+import { counted, percent, signed } from "../core/text.js";
+import { build } from "../ui/dom.js";
+
+// Parts of the sentence: texts, and what is drawn bold or as the mark of the look.
+function writeMoment({ scene, state, share, before, looks, newest, order }) {
+  const [now] = order;
+  const said = cls => `${scene.classes[cls]} ${percent(share[cls])}`;
+  if (before === null)
+    return [scene.looks.length ? "From the thumbnail: " : "From the whole picture: ", bold(said(now)), "."];
+  const [then] = topClasses(before, 1);
+  const origin = looks.length > 1 ? `After ${counted(looks.length - 1, "look", "looks")}` : "From the thumbnail";
+  const gain = `${signed(100 * (share[now] - before[now]))} points`;
+  return [
+    `${origin}: ${scene.classes[then]} ${percent(before[then])}. `,
+    state.manual ? "You look here: " : "It looks here: ",
+    build("i", {}, scene.looks[newest].name),
+    now === then ? ". Still " : ". Now ",
+    bold(said(now)),
+    `, ${gain}.`,
+  ];
+}
+
+const bold = text => build("b", {}, text);
+
+export function drawMoment(stage, view) {
+  stage.querySelector(".tn-moment").replaceChildren(...writeMoment(view));
+  const unlike = stage.querySelector(".tn-unlike"); // whether the picture may be none of those the checkpoint knows
+  unlike.hidden = !view.scene.unlike;
+  unlike.textContent = view.scene.unlike ?? "";
+}

@@ -1,1 +1,0 @@
-"""The tab 'What if': one picture unchanged and changed, and whether looks follow its content."""
