@@ -7,17 +7,24 @@ import os
 import sys
 import threading
 from functools import cache
+from typing import TYPE_CHECKING
 
-import gradio as gr
+from starlette.middleware import Middleware
 
+import startup
 import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import MAX_LOCAL_UPLOAD_BYTES, MAX_SESSIONS, MAX_UPLOAD_BYTES, MAX_WAITING_REQUESTS, UPLOAD_SECONDS
+from pages.mcp_tools import PATH, McpRoute, build_server
 from pages.server.access import is_local
 from pages.server.middleware import middleware_options
 from pages.server.model_cache import ModelCache
 from pages.server.uploads import open_upload_folder
 from pages.site import build_head, build_site, build_theme
+from tnet_core.inference import conversion
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 PRESET = "lite0-cub"  # built, untrained, where no checkpoint is usable
 
@@ -30,8 +37,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=port, help="port to listen on (default: %(default)s)")
     parser.add_argument("--share", action="store_true", help="make a temporary public link")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where present")
+    parser.add_argument(
+        "--precision", choices=tuple(conversion.PRECISIONS), default="float32",
+        help="of looks on a CPU; bfloat16 is faster where the CPU has it, and less exact (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--checkpoint", metavar="ID|FOLDER|hf:OWNER/NAME", help="open this one first")
     parser.add_argument("--registry", metavar="FILE", help="your own checkpoints, added to the shipped ones")
+    parser.add_argument(
+        "--mcp", action="store_true",
+        help="also publish traverse and contributions as tools for agents on this machine (needs the package mcp)",
+    )  # fmt: skip
     given = parser.parse_args()
     if not 1 <= given.port <= 65535:
         parser.error(f"--port must lie in 1…65535, not {given.port}.")
@@ -42,16 +57,24 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = parse_arguments()
+    local = is_local(given.host, given.share)
+    if given.mcp and not local:
+        print("--mcp opens pictures of this computer for whoever asks: leave out --host and --share.", file=sys.stderr)
+        return 2
+    conversion.adopt(startup.converter)
+    if (given.device or tn.default_device().type) != "cpu":
+        conversion.dismiss()
     try:
         registry = tn.checkpoints.Registry.load(given.registry)
-        models = ModelCache(registry, fallback=PRESET, device=given.device)
+        models = ModelCache(registry, fallback=PRESET, device=given.device, precision=given.precision)
         if given.checkpoint is not None:
             models.add(given.checkpoint, on_notice=models.problems.append)
+        explorer = Explorer(models, local=local)
+        tools = [Middleware(McpRoute, server=build_server(explorer))] if given.mcp else []
     except tn.TNetError as error:
-        print(error, file=sys.stderr)
-        return 1
-    local = is_local(given.host, given.share)
-    explorer, largest = Explorer(models, local=local), MAX_LOCAL_UPLOAD_BYTES if local else MAX_UPLOAD_BYTES
+        print(*str(error).splitlines(), file=sys.stderr)
+        return 2
+    largest = MAX_LOCAL_UPLOAD_BYTES if local else MAX_UPLOAD_BYTES
     # The first visitor should not wait: the landing picture is traversed while the server starts.
     warming = threading.Thread(target=explorer.open_picture, args=(explorer.landing, 0), daemon=True)
     warming.start()
@@ -62,13 +85,15 @@ def main() -> int:
                 server_name=given.host, server_port=given.port, share=given.share, theme=build_theme(),
                 head=build_head(), max_file_size=largest, state_session_capacity=MAX_SESSIONS, footer_links=[],
                 run_history=False, enable_monitoring=False, ssr_mode=False, pwa=False, mcp_server=False, quiet=True,
-                app_kwargs=middleware_options(largest), prevent_thread_lock=True,
+                app_kwargs=middleware_options(largest, *tools), prevent_thread_lock=True,
             )  # fmt: skip
         except OSError:
             print(f"Port {given.port} of {given.host} cannot be used; choose another with --port.", file=sys.stderr)
             warming.join()  # ending the process under a thread that computes aborts it
-            return 1
+            return 2
         print(f"TNet Explorer: {demo.local_url}", flush=True)
+        if tools:
+            print(f"Tools for agents (MCP): {demo.local_url.rstrip('/')}{PATH}", flush=True)
         demo.block_thread()
     return 0
 

@@ -7,7 +7,7 @@ argument of theirs: whatever a program sends arrives here as it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -72,9 +72,7 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
 
         `without` says what would be left of that class without the look: a share is not an effect.
         """
-        trace = traverse_upload(image, checkpoint, budget, sampling, levels)
-        target = trace.prediction if cls is None else find_class_index(trace, cls)
-        return build_contributions(trace, target, None if versus is None else find_class_index(trace, versus))
+        return explain_classes(traverse_upload(image, checkpoint, budget, sampling, levels), cls, versus)
 
     async def evaluate(
         data: gr.FileData,
@@ -105,20 +103,33 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
                 raise
         return {"evaluation": found.content, "notices": found.notices}
 
-    def traverse_upload(image: Any, checkpoint: Any, budget: Any, sampling: Any, levels: Any) -> tn.Trace:
-        spec = find_checkpoint(explorer, checkpoint)
-        config = explorer.models.open(spec).config
-        mode = check_mode(parse_mode(sampling, levels), config)
-        if mode.levels is None:
-            check_page_budget(config, budget)  # before anything is opened
-        source, _ = explorer.load_picture(spec, resolve_upload(image, "The image"))
-        depth = mode.levels_for(config, source.width, source.height)
-        return explorer.traverse(spec, source, budget=check_page_budget(config, budget, depth), mode=mode)
+    def traverse_upload(image: Any, *asked: Any) -> tn.Trace:
+        return traverse_file(explorer, lambda: resolve_upload(image, "The image"), *asked)
 
     for function in (traverse, budget_curve, contributions):
         checked = report_errors()(function)
         endpoint(checked, api_name=function.__name__, concurrency_id="api", concurrency_limit=MAX_PARALLEL_CALLS)
     endpoint(evaluate, api_name="evaluate", concurrency_id="evaluate", concurrency_limit=MAX_PARALLEL_EVALUATIONS)
+
+
+def traverse_file(
+    explorer: Explorer, find_file: Callable[[], str], checkpoint: Any, budget: Any, sampling: Any, levels: Any
+) -> tn.Trace:
+    """Traverse a picture with the limits of the page; all other arguments are checked before the file is found."""
+    spec = find_checkpoint(explorer, checkpoint)
+    config = explorer.models.open(spec).config
+    mode = check_mode(parse_mode(sampling, levels), config)
+    if mode.levels is None:
+        check_page_budget(config, budget)  # before anything is opened
+    source, _ = explorer.load_picture(spec, find_file())
+    depth = mode.levels_for(config, source.width, source.height)
+    return explorer.traverse(spec, source, budget=check_page_budget(config, budget, depth), mode=mode)
+
+
+def explain_classes(trace: tn.Trace, cls: Any, versus: Any) -> dict[str, Any]:
+    """Return the shares of a class, by name or number; without one, of the predicted class."""
+    target = trace.prediction if cls is None else find_class_index(trace, cls)
+    return build_contributions(trace, target, None if versus is None else find_class_index(trace, versus))
 
 
 @contextmanager
@@ -131,9 +142,9 @@ def report_errors() -> Iterator[None]:
 
 
 def find_checkpoint(explorer: Explorer, checkpoint: Any) -> str:
-    """Return a checkpoint of the page; without one, the one it opens with."""
+    """Return a checkpoint of the page; without one, the first of the registry or the one the app was started with."""
     if checkpoint is None:
-        return explorer.landing
+        return explorer.default
     if not isinstance(checkpoint, str):
         raise tn.TNetError("A checkpoint is named by its id.")
     return explorer.models.find_choice(checkpoint).spec

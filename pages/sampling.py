@@ -33,6 +33,7 @@ class SamplingMode:
 
 
 AS_TRAINED = SamplingMode()
+DEEP = SamplingMode("native", AUTO)
 
 
 def parse_mode(sampling: Any, levels: Any) -> SamplingMode:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from pages.accuracy.tab import build_accuracy_tab
 from pages.api import build_api
-from pages.audit.tab import build_audit_tab
+from pages.audit.tab import build_audit_tab, build_faithfulness_panel
 from pages.compare.tab import build_compare_tab
 from pages.explore.service import Explorer
 from pages.explore.tab import build_explore_tab
@@ -17,9 +17,11 @@ from pages.your_data.service import Evaluator
 from pages.your_data.tab import build_your_data_tab
 from viz.common import style
 from viz.common.page import MASTHEAD, build_page_head
-from viz.compare.page import build_compare_head
-from viz.explore.page import build_explore_head, build_upload_head, read_template
-from viz.report.page import build_report_script
+
+TABS = {
+    "explore": "Explore", "compare": "Compare", "audit": "Audit", "what-if": "What if",
+    "accuracy": "Accuracy vs locations", "your-data": "Your data",
+}  # fmt: skip
 
 
 def build_site(explorer: Explorer) -> gr.Blocks:
@@ -30,31 +32,34 @@ def build_site(explorer: Explorer) -> gr.Blocks:
         gr.HTML(MASTHEAD, apply_default_css=False)
         own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
         with gr.Tabs(elem_id="tabs") as tabs:
-            with gr.Tab("Explore", id="explore"):
+            with build_tab("explore"):
                 explored = build_explore_tab(explorer, demo)
-            with gr.Tab("Compare", id="compare"):
+                build_faithfulness_panel(explorer, explored)
+            with build_tab("compare"):
                 comparing = build_compare_tab(explorer, explored)
-            with gr.Tab("Audit", id="audit"):
-                auditing = build_audit_tab(explorer, explored, explorer.models.list_cards)
-            with gr.Tab("What if", id="what-if"):
+            with build_tab("audit"):
+                build_audit_tab(explorer, explored, explorer.models.list_cards)
+            with build_tab("what-if"):
                 trying = build_what_if_tab(explorer, explored)
-            with gr.Tab("Accuracy vs locations", id="accuracy"):
+            with build_tab("accuracy"):
                 build_accuracy_tab(explorer.models.list_cards, own)
-            with gr.Tab("Your data", id="your-data"):
-                build_your_data_tab(evaluator, own, demo)
-        refresh_open_tab(tabs, explored.session, {"Compare": comparing, "Audit": auditing, "What if": trying})
+            with build_tab("your-data"):
+                build_your_data_tab(evaluator, explored, own, demo)
+        refresh_open_tab(tabs, explored.session, {"Compare": comparing, "What if": trying})
         build_api(explorer, evaluator)
     return demo
 
 
+def build_tab(name: str) -> gr.Tab:
+    """Build a tab in the current context; the page's address names it while it is shown."""
+    tab = gr.Tab(TABS[name], id=name)
+    tab.select(None, None, None, js=f"() => {{ TNet('noteTab', '{name}'); return []; }}", show_progress="hidden")
+    return tab
+
+
 def build_head() -> str:
     """Return style and code of the page for the document's head."""
-    return (
-        build_page_head()
-        + build_upload_head()
-        + build_explore_head(build_report_script(read_template()))
-        + build_compare_head()
-    )
+    return build_page_head()
 
 
 def build_theme() -> gr.themes.Base:
@@ -71,5 +76,7 @@ def build_theme() -> gr.themes.Base:
         button_primary_background_fill_hover=style.ACCENT_DEEP,
         button_primary_background_fill_hover_dark=style.ACCENT_DEEP,
         button_primary_border_color=style.ACCENT, button_primary_border_color_dark=style.ACCENT,
+        checkbox_border_width="1px", checkbox_border_width_dark="1px", checkbox_border_color="*neutral_500",
+        checkbox_border_color_dark="*neutral_400", checkbox_border_color_hover_dark="*neutral_200",
         input_placeholder_color="*neutral_500", input_placeholder_color_dark="*neutral_400",
     )  # fmt: skip

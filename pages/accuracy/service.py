@@ -32,12 +32,16 @@ def data_set_choices(catalogue: Catalogue, chosen: DataSet) -> dict[str, Any]:
 
 
 def curve_choices(shown: Selection) -> dict[str, dict[str, Any]]:
-    """Return three lists to tick, what is shown being ticked; one without entries is hidden."""
+    """Return the lists to tick, what is shown being ticked; one without entries is hidden."""
     data = shown.data
     lists = {
         "measured": ("Measured here", [(curve.label, curve.id) for curve in data.measured]),
         "roles": ("The same checkpoints, looking or stopping otherwise", [(ROLES[r].label, r) for r in data.roles]),
         "published": ("Published in the paper", [(curve.label, curve.id) for curve in data.published]),
+        "peers": (
+            "Published by others, on their own terms",
+            [(curve.label + (", second hand" if curve.is_second_hand else ""), curve.id) for curve in data.peers],
+        ),
     }
     ticked = {curve.id for curve in shown.curves} | {curve.role for curve in shown.curves}
     return {

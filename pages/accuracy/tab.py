@@ -13,12 +13,17 @@ from gradio.context import get_render_context
 
 from pages.accuracy.service import CatalogueCache, curve_choices, data_set_choices, slider_range
 from pages.server.model_cache import Cards
-from viz.accuracy.captions import render_explanation, render_intro, render_legend
+from pages.server.rpc import read_query
+from viz.accuracy.captions import render_chart_place, render_explanation, render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
-from viz.accuracy.figure import build_figure, read_slider_script
+from viz.accuracy.chart import build_chart_payload
 from viz.accuracy.selection import X_AXES, Y_AXES, Selection, select, select_defaults
 from viz.accuracy.table import render_downloads, render_tables
 from viz.common.measured import VisitorEvaluation
+from viz.web.modules import build_mount_script
+
+# Rings, line and table of every stop are on the page already.
+MOVE_SLIDER = "looks => { TNet('showLooks', looks); return []; }"
 
 
 def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
@@ -28,13 +33,14 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
     """
     cache = CatalogueCache(cards)
     own = gr.State(()) if own is None else own
+    was_opened = gr.State(False)
     presented = gr.State(0)  # number of the last own evaluation that was shown unasked
     built = cache.catalogue
     first = select_defaults(built)
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
     with gr.Column(elem_id="accuracy", elem_classes="accuracy"):
-        head = gr.HTML(render_intro(first), **plain)
+        head = gr.HTML(render_intro(first), js_on_load=build_mount_script("mountAccuracy"), **plain)
         with gr.Row(elem_classes="accuracy-controls"):
             data = gr.Dropdown(**data_set_choices(built, first.data), label="Data set", filterable=False, min_width=0,
                                elem_id="accuracy-data", elem_classes="accuracy-data")  # fmt: skip
@@ -44,7 +50,9 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
                          min_width=0, elem_id="accuracy-y", elem_classes="accuracy-radio")  # fmt: skip
         with gr.Row(elem_classes="accuracy-board"):
             with gr.Column(elem_classes="accuracy-chart", min_width=0):
-                chart = gr.Plot(build_figure(first), show_label=False, container=False, elem_id="accuracy-chart")
+                draw = build_mount_script("mountAccuracyChart")
+                chart = gr.HTML(build_chart_payload(first), html_template=render_chart_place(), js_on_load=draw,
+                                **plain, elem_id="accuracy-chart")  # fmt: skip
                 slider = gr.Slider(**slider_range(first), label="Looks per image", elem_id="accuracy-looks",
                                    elem_classes="accuracy-slider")  # fmt: skip
                 key = gr.HTML(render_legend(first), **plain, elem_id="accuracy-legend")
@@ -69,14 +77,25 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         catalogue = add_visitor_data(cache.catalogue, mine)
         return update_controls(catalogue, select_defaults(catalogue, wanted, x, y))
 
-    def on_open(mine: tuple[VisitorEvaluation, ...], before: int, *values: Any) -> list[Any]:
-        """Offer checkpoints that came meanwhile; what is ticked stays, unless something of one's own is new."""
+    def on_open(
+        request: gr.Request, mine: tuple[VisitorEvaluation, ...], before: int, opened: bool, *values: Any
+    ) -> list[Any]:
+        """Offer checkpoints that came meanwhile; what is ticked stays, unless something of one's own is new.
+
+        Data set and axes of a link are shown when the tab is opened for the first time.
+        """
         catalogue = add_visitor_data(cache.refresh(), mine)
+        linked = {} if opened else dict(read_query(request))
+        if not mine and linked.keys() & {"data", "x", "y"}:
+            shown = select_defaults(catalogue, *(linked.get(name) for name in ("data", "x", "y")))
+            axes = [gr.update(value=shown.x.name), gr.update(value=shown.y.name)]
+            return [True, *axes, *update_controls(catalogue, shown), before]
         if catalogue is built:
-            return [gr.skip()] * (len(furnished) + len(drawn) + 1)
+            return [True, *[gr.skip()] * (len(furnished) + len(drawn) + 3)]
         newest = mine[-1] if mine and mine[-1].number > before else None
         shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
-        return [*update_controls(catalogue, shown), before if newest is None else newest.number]
+        changes = update_controls(catalogue, shown)
+        return [True, gr.skip(), gr.skip(), *changes, before if newest is None else newest.number]
 
     listening: dict[str, Any] = {
         "preprocess": False,
@@ -85,20 +104,21 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         "concurrency_limit": 8,
         "api_visibility": "private",
     }
-    slider.input(None, slider, None, js=read_slider_script(), show_progress="hidden")
+    slider.input(None, slider, None, js=MOVE_SLIDER, show_progress="hidden")
     controls: list[Any] = [x, y, *picks]
     for control in controls:
         control.input(on_choice, [own, *asked], drawn, **listening)
     data.input(on_data, [own, data, x, y], [*furnished, *drawn], **listening)
     if isinstance(tab, gr.Tab):
-        tab.select(on_open, [own, presented, *asked], [*furnished, *drawn, presented], **listening)
+        opening = [was_opened, x, y, *furnished, *drawn, presented]
+        tab.select(on_open, [own, presented, was_opened, *asked], opening, **listening)
 
 
 def render(shown: Selection) -> list[Any]:
     """Return everything that is drawn of a selection."""
     return [
         render_intro(shown),
-        build_figure(shown),
+        build_chart_payload(shown),
         render_legend(shown),
         render_tables(shown),
         render_downloads(shown),

@@ -14,7 +14,7 @@ from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
 from tnet_core.explain.shapley import MAX_LOOKS
 from viz.audit.faithfulness import ReportSubject, render_report
-from viz.audit.page import render_audit
+from viz.audit.page import render_audit, render_name
 from viz.audit.reading import read_audit
 from viz.common.payload import encode_webp, read_preview
 from viz.common.text import list_class_names
@@ -80,7 +80,7 @@ class Auditor:
             raise tn.TNetError(f"There is no evaluated checkpoint {name!r:.80} here.")
         known = self._boards.get(card.source)
         if known is None or known[0] is not card:
-            known = self._boards[card.source] = (card, render_audit(read_audit(card)))
+            known = self._boards[card.source] = (card, render_audit(read_audit(card)) + render_name(card.source))
         return known[1]
 
     def open_report(self, session: Session | None) -> OpenReport:
@@ -99,7 +99,7 @@ class Auditor:
         most = len(about.looks)
         if isinstance(looks, bool) or not isinstance(looks, (int, float)) or looks not in range(MIN_LOOKS, most + 1):
             raise tn.TNetError(f"The number of looks must be a whole number in {MIN_LOOKS}…{most}.")
-        trace = about.session.trace.only(about.looks[: int(looks)])
+        trace = self._explorer.open_trace(about.session).only(about.looks[: int(looks)])
         found = faithfulness(trace, _find_class(trace, cls, about.subject.label), on_step=on_step)
         return render_report(found, trace, about.subject)
 

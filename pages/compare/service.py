@@ -80,14 +80,14 @@ class Comparer:
         sides = [side for side in (asked.get("a"), asked.get("b")) if isinstance(side, dict)]
         if len(sides) != 2:
             raise tn.TNetError("A comparison has two sides, A and B.")
-        number, mode = whole(asked.get("ask"), "The number of a question", 0, 2**31), asked["mode"]
+        mode = asked["mode"]
         build = {
             "policies": self._build_policy_side,
             "checkpoints": self._build_checkpoint_side,
             "pictures": self._build_picture_side,
         }[mode]
         a, b = (build(session, brought, side, partial(progress, done)) for done, side in enumerate(sides))
-        return build_pair_payload(a, b, number, mode, self._describe_common(session, mode, a))
+        return build_pair_payload(a, b, mode, self._describe_common(session, mode, a))
 
     # One side ------------------------------------------------------------------------------------
 
@@ -115,8 +115,9 @@ class Comparer:
         if wanted == "hand" and (otherwise := explain_other_sampling(session.trace)):
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if wanted == "hand":
-            plan = entries(side.get("plan"), "The looks chosen in Explore")
-            return self._build_column("your looks in Explore", compare.retaken(session.trace, plan), view, session.spec)  # type: ignore[arg-type]
+            plan: Any = entries(side.get("plan"), "The looks chosen in Explore")
+            trace = compare.retaken(self.explorer.open_trace(session), plan)
+            return self._build_column("your looks in Explore", trace, view, session.spec)
         if wanted == "own":
             if own.levels != 2:
                 raise tn.TNetError("Cells of your own can be compared for models of two levels only.")
@@ -140,9 +141,11 @@ class Comparer:
         return compare.ordered(own, policy) if own.levels == 2 else self._traverse(spec, view, policy, tell)
 
     def _trace_learned(self, session: Session, spec: str, view: OpenPicture, tell: Tell) -> tn.Trace:
-        trace, source = session.trace, view.source
-        if spec == session.spec and not explain_other_sampling(trace) and source.info() == trace.image:
-            return compare.retaken(trace, trace.select(budget=trace.budget), "learned") if session.added else trace
+        if spec == session.spec and not explain_other_sampling(session.trace):
+            trace = self.explorer.open_trace(session)
+            if view.source.info().is_same(trace.image):
+                own = trace.select(budget=trace.budget)  # without those added by hand
+                return trace if len(own) == len(trace.locations) else compare.retaken(trace, own, "learned")
         return self._traverse(spec, view, "learned", tell)
 
     def _traverse(self, spec: str, view: OpenPicture, policy: str, tell: Tell) -> tn.Trace:

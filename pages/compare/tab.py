@@ -14,9 +14,10 @@ from pages.explore.service import Explorer
 from pages.explore.tab import PROGRESS, Explored
 from pages.limits import MAX_PARALLEL_TRAVERSALS
 from pages.refresh import build_timer, restart_timer
-from pages.server.rpc import add_turn, read_event
+from pages.server.rpc import CALL_OPTIONS, PageCalls, push
 from pages.server.sessions import SESSION_SECONDS, Session
-from viz.compare.page import build_load_script, read_template
+from viz.common.templates import read_elements
+from viz.web.modules import build_mount_script
 
 
 def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
@@ -28,41 +29,43 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     brought = gr.State(time_to_live=SESSION_SECONDS)  # file of the picture that was uploaded here
     with gr.Row(elem_id="compare-bring"):  # not seen: a button of the view opens it
         upload = gr.UploadButton("Upload a picture", elem_id="compare-upload", type="filepath")
-    view = gr.HTML("", html_template=read_template(), js_on_load=build_load_script(), **plain, elem_id="compare")
+    mount = build_mount_script("mountCompare")
+    view = gr.HTML(
+        "", html_template=read_elements("compare/template.html"), js_on_load=mount, **plain, elem_id="compare"
+    )
 
-    def problem(error: tn.TNetError, asked: Any = None) -> str:
-        number = {"ask": asked} if type(asked) is int else {}
-        return add_turn(json.dumps({"kind": "problem", "sentence": str(error), **number}))
+    def problem(error: tn.TNetError) -> str:
+        return push(json.dumps({"kind": "problem", "sentence": str(error)}))
 
     def on_open(session: Session | None, brought: str | None, pause: Any = None) -> list[Any]:
         try:
-            message = add_turn(comparer.build_offer(session, brought))
+            message = push(comparer.build_offer(session, brought))
         except tn.TNetError as error:
             message = problem(error)
         return [message, restart_timer(session, pause)]
 
-    def on_ask(
-        session: Session | None, brought: str | None, event: gr.EventData, progress: gr.Progress = PROGRESS
-    ) -> str:
-        asked = read_event(event)
-        try:
-            made = comparer.build_pair(session, brought, asked, lambda n, what: progress((n, 2), what, unit="sides"))
-            return add_turn(made)
-        except tn.TNetError as error:
-            return problem(error, asked.get("ask"))
+    def on_pair(
+        calls: PageCalls, session: Session | None, brought: str | None, event: gr.EventData,
+        progress: gr.Progress = PROGRESS,
+    ) -> str:  # fmt: skip
+        def tell(done: int, what: str) -> None:
+            progress((done, 2), what, unit="sides")
+
+        return calls.answer(event, lambda asked: [comparer.build_pair(session, brought, asked, tell)])[0]
 
     def on_upload(file: str) -> list[Any]:
         try:
             title = comparer.open_upload(file)
         except tn.TNetError as error:
             return [gr.skip(), problem(error)]
-        return [str(file), add_turn(json.dumps({"kind": "brought", "title": title}))]
+        return [str(file), push(json.dumps({"kind": "brought", "title": title}))]
 
     run: dict[str, Any] = {"concurrency_id": "compare", "concurrency_limit": MAX_PARALLEL_TRAVERSALS}
     run |= {"api_visibility": "private"}
-    asking: dict[str, Any] = {"fn": on_ask, "inputs": [explored.session, brought], "outputs": [view], **run}
-    view.ask(**asking, show_progress="hidden", trigger_mode="multiple")  # answered at once
-    view.look(**asking, show_progress="full", trigger_mode="multiple")  # may traverse, may download
+    asking: dict[str, Any] = {"fn": on_pair, "inputs": [explored.calls, explored.session, brought]}
+    asking |= {"outputs": [explored.channel], "show_progress_on": [view], **run, **CALL_OPTIONS}
+    explored.channel.pair(**asking, show_progress="hidden")  # answered at once
+    explored.channel.look_pair(**asking, show_progress="full")  # may traverse, may download
     upload.upload(on_upload, [upload], [brought, view], show_progress="minimal", show_progress_on=[view], **run)
     opening: dict[str, Any] = {
         "fn": on_open, "inputs": [explored.session, brought, timer], "outputs": [view, timer], "preprocess": False,

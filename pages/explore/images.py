@@ -10,11 +10,12 @@ import numpy as np
 import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import MAX_PART_SIDE
-from pages.server.open_images import PICTURE_GONE
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
+from pages.server.uploads import PICTURE_GONE
 from tnet_core.numbers import entries, whole
 from viz.common.payload import encode_lossless_webp
-from viz.report.page import build_original_payload
+from viz.explore.animation import build_animation_payload
+from viz.report.page import build_original_payload, build_report_parts
 
 
 def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[s
     image = session.trace.image
     x0, y0, x1, y1 = check_box(asked.get("box"), image.width, image.height)  # before anything is opened
     source, _ = explorer.load_picture(session.spec, session.where)
-    if source.info() != image:
+    if not source.info().is_same(image):
         raise tn.TNetError("The file of this picture has changed since it was opened: open it again.")
     pixels = source.gather(np.arange(y0, y1), np.arange(x0, x1))
     return {"kind": "part", "box": [x0, y0, x1, y1], "image": encode_lossless_webp(pixels)}
@@ -46,15 +47,23 @@ def check_box(box: Any, width: int, height: int) -> tuple[int, int, int, int]:
 
 def read_file(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
     """Return the file that `asked` names, of the scene it was asked from."""
-    session, asked = require_session(session, SESSION_EXPIRED), asked if isinstance(asked, dict) else {}
-    session.check_scene(asked.get("scene"))
+    asked = asked if isinstance(asked, dict) else {}
     what = asked.get("what")
+    if what == "report":  # the same for all: the page adds what it shows
+        return build_report_parts()
+    session = require_session(session, SESSION_EXPIRED)
+    session.check_scene(asked.get("scene"))
     if what == "trace":
-        return {"kind": "file", "text": session.trace.to_json()}
+        return {"kind": "file", "text": explorer.open_trace(session).to_json()}
     if what == "sha256":  # of a large file: a report names it, the page itself does not need it
         return {"kind": "file", "text": session.trace.image.sha256}
     if what == "original":
         return build_original_payload(_find_original(explorer, session))
+    if what == "animation":
+        looks = session.trace.select(subset=asked.get("plan"))
+        source, info = explorer.load_picture(session.spec, session.where)
+        credit = ", ".join(filter(None, (info.title, info.credit)))
+        return build_animation_payload(explorer.open_trace(session), source, looks, credit)
     raise tn.TNetError("There is no such file to take.")
 
 

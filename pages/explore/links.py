@@ -2,10 +2,13 @@
 
     ?checkpoint=tnet-needles&example=needles-1&looks=3,1&class=4&against=second&cells=12,7,12.3&step=2
     ?checkpoint=tnet-lite0-cub&example=nuthatch&sampling=native&levels=auto&looks=2,1
+    ?checkpoint=tnet-lite0-cub&picture=own&looks=3
 
 `cells` are looks chosen by hand, in their order, each as the cells that lead to it from the thumbnail's grid; `step`
-says how many of the looks are shown. A parameter that is not as it should be is left out and complained about.
-What it said is never repeated on the page, numbers and ids aside: a link must not put words into the app's mouth.
+says how many of the looks are shown; `picture=own` says that an uploaded picture was shown, which no link holds.
+The open tab and its settings are other parameters (`viz/web/ui/address.js`). A parameter that is not as it should be
+is left out and complained about. What it said is never repeated on the page, numbers and ids aside: a link must not put
+words into the app's mouth.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from pages.sampling import AUTO, SAMPLINGS, SamplingMode
 from pages.server.sessions import Cell
 from tnet_core.budget import MOST_LEVELS
 
-NAMES = ("checkpoint", "example", "sampling", "levels", "looks", "class", "against", "cells", "step")
+NAMES = ("checkpoint", "example", "picture", "sampling", "levels", "looks", "class", "against", "cells", "step")
 NOTHING = "none"  # cells of somebody who removed every look
 MAX_VALUE_CHARACTERS = 1000  # of one value
 MAX_PARAMETERS = 40
@@ -42,6 +45,7 @@ class Link:
 
     checkpoint: str | None = None
     example: str | None = None  # as `slugs` calls it
+    picture: Literal["own"] | None = None  # the link was made of an uploaded picture
     looks: tuple[int, ...] | None = None
     cls: int | None = None
     versus: int | Literal["second"] | None = None
@@ -52,7 +56,7 @@ class Link:
 
     @property
     def mode(self) -> SamplingMode:
-        """Which pixels looks are cut from, and how deep they go."""
+        """The pixels that looks are cut from, and how deep they go."""
         return SamplingMode(self.sampling, AUTO if self.levels == AUTO else None)
 
     def without_looks(self) -> Link:
@@ -118,6 +122,7 @@ def _parse_cells(text: str) -> tuple[Path, ...] | None:
 _PARTS: dict[str, tuple[str, Callable[[str], object], str]] = {
     "checkpoint": ("checkpoint", _match_pattern(_ID), "the id of a checkpoint"),
     "example": ("example", _match_pattern(_SLUG), "the name of an example"),
+    "picture": ("picture", _match_word("own"), "'own'"),
     "sampling": ("sampling", _match_word(*SAMPLINGS), "'official' or 'native'"),
     "levels": ("levels", _match_word(AUTO, "trained"), "'auto' or 'trained'"),
     "looks": ("looks", _parse_numbers, "a number of looks per level, such as 3 or 3,1"),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import tnet_core as tn
 from pages.explore.links import Link, make_slugs, name_checkpoint, parse_link
-from pages.explore.service import Explorer, Looks, Tell
+from pages.explore.service import Explorer, Tell
 from pages.limits import opening_budget
 from pages.server.sessions import Session, Where
 from viz.explore.checkpoint import CheckpointPanel
-from viz.explore.payload import build_steer_payload
 from viz.explore.sampling import explain_no_choice
 
-Opened = tuple[Session, str, Looks | None]  # and what the stage is sent, and looks chosen by hand
+Opened = tuple[Session, str, dict[str, Any] | None]  # and what the stage is sent, and about looks chosen by hand
+
+OWN_PICTURE = "This link was made with an uploaded picture, which is not in it: upload it to see the same."
 
 
 @dataclass(frozen=True)
@@ -36,22 +37,30 @@ def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: T
     """Open the picture that the parameters name; what is wrong with them is told, and the rest is followed."""
     link, wrong = parse_link(parameters)
     spec, shown = explorer.landing, None
-    if "checkpoint" in wrong:
-        link = Link()  # everything else was about that checkpoint
-    elif link.checkpoint not in (None, spec):
+    wanted = link.checkpoint
+    if wanted is None and link != Link() and "checkpoint" not in wrong:
+        wanted = explorer.default  # numbers of classes and names of examples are about that one
+    if wanted not in (None, spec):
         try:
-            spec = _require_offered(explorer, str(link.checkpoint))
+            spec = _require_offered(explorer, str(wanted))
             tell("Opening the checkpoint")  # may wait for a download
             shown = explorer.build_panel(spec)
             tell("Looking at the picture")
         except tn.TNetError as error:
-            spec, link, wrong = explorer.landing, Link(), {"checkpoint": strip_full_stop(error)}
+            spec, wrong["checkpoint"] = explorer.landing, strip_full_stop(error)
+    if "checkpoint" in wrong:  # all but the picture was about that checkpoint
+        link = Link(example=link.example, picture=link.picture)
+        wrong = {name: sentence for name, sentence in wrong.items() if name in ("checkpoint", "example")}
+        spec = _find_owner(explorer, link.example)
+        shown = None if spec == explorer.landing else explorer.build_panel(spec)
     where, link = _find_example(explorer, spec, link, wrong)
     link = _check_mode(explorer, spec, where, link, wrong)
-    session, sent, plan = _open_as_linked(explorer, spec, where, link, wrong)
-    restore = _build_restore(session.trace, plan, link, wrong)
-    sentence = f"The link could not be followed completely: {'; '.join(wrong.values())}." if wrong else ""
-    return OpenedLink(spec, shown, where, session, sent, restore, sentence)
+    session, sent, steer = _open_as_linked(explorer, spec, where, link, wrong)
+    restore = _build_restore(session.trace, steer, link, wrong)
+    sentences = [f"The link could not be followed completely: {'; '.join(wrong.values())}."] if wrong else []
+    if link.picture is not None and link.example is None:
+        sentences.append(OWN_PICTURE)
+    return OpenedLink(spec, shown, where, session, sent, restore, " ".join(sentences))
 
 
 def build_address(explorer: Explorer, spec: str, where: Where) -> dict[str, str | None]:
@@ -69,6 +78,15 @@ def _require_offered(explorer: Explorer, wanted: str) -> str:
     if wanted not in (choice.spec for choice in explorer.models.choices):
         raise tn.TNetError(f"the checkpoint '{wanted}' is not offered here")
     return wanted
+
+
+def _find_owner(explorer: Explorer, example: str | None) -> str:
+    """Return the checkpoint to show an example with where the link's own is not there: the landing one if it has it."""
+    for spec in dict.fromkeys((explorer.landing, explorer.default)):
+        with suppress(tn.TNetError):
+            if example in _list_slugs(explorer, spec):
+                return spec
+    return explorer.landing
 
 
 def _list_slugs(explorer: Explorer, spec: str) -> list[str]:
@@ -115,7 +133,7 @@ def _open_as_linked(explorer: Explorer, spec: str, where: int, link: Link, wrong
     return *explorer.open_picture(spec, where, mode=link.mode), None
 
 
-def _build_restore(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
+def _build_restore(trace: tn.Trace, steer: dict[str, Any] | None, link: Link, wrong: dict[str, str]) -> dict[str, Any]:
     """Return what the stage opens with besides the scene."""
     budget, cls, versus, step = link.looks, link.cls, link.versus, link.step
     most, classes = trace.budget, len(trace.bias)
@@ -130,11 +148,10 @@ def _build_restore(trace: tn.Trace, plan: Looks | None, link: Link, wrong: dict[
             wrong[name] = f"its '{name}' is {number} and the last class is {classes - 1}"
     if wrong.keys() & {"class", "against"}:
         cls = versus = None  # one means something else without the other
-    shown = trace.select(budget=budget or opening_budget(trace)) if plan is None else plan
+    shown = trace.select(budget=budget or opening_budget(trace)) if steer is None else steer["plan"]
     if wrong.keys() & {"looks", "cells"}:
         step = None  # of looks that are not shown
     if step is not None and step > len(shown):
         wrong["step"] = f"its 'step' is {step} and there are {len(shown)} looks"
         step = None
-    steer = None if plan is None else json.loads(build_steer_payload(trace, plan))
     return {"budget": budget, "cls": cls, "versus": versus, "steer": steer, "step": step}

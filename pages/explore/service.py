@@ -10,17 +10,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tnet_core as tn
 from pages.explore.links import plan_cells
 from pages.limits import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PIXELS, opening_budget
-from pages.sampling import AS_TRAINED, SamplingMode, simplify_mode
-from pages.server.compute import prepare_looks, release_freed_memory, run_in_one_thread, run_on_accelerator, take_looks
+from pages.sampling import AS_TRAINED, DEEP, SamplingMode, simplify_mode
+from pages.server.compute import (
+    add_looks,
+    prepare_looks,
+    release_freed_memory,
+    run_in_one_thread,
+    run_on_accelerator,
+    take_looks,
+)
 from pages.server.model_cache import UNTRAINED, ModelCache
-from pages.server.open_images import OpenImages
-from pages.server.sessions import SESSION_EXPIRED, Cell, Session, Where, require_session
+from pages.server.sessions import SESSION_EXPIRED, Cell, OwnPicture, Session, Where, require_session
+from pages.server.uploads import OpenImages
 from tnet_core.checkpoints import CheckpointCard, card_of
-from tnet_core.checkpoints.hub_examples import fetch_pictures
-from tnet_core.numbers import whole
+from tnet_core.checkpoints.hub import fetch_pictures
+from tnet_core.numbers import entries, whole
 from viz.common.payload import PictureInfo
 from viz.common.text import find_class
 from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel
@@ -28,8 +37,9 @@ from viz.explore.gallery import ExamplePicture, build_hub_picture, find_picture_
 from viz.explore.payload import build_scene_payload, build_steer_payload
 
 Tell = Callable[[str], None]  # told what is being done
-Scene = tuple[Session, str]  # and what the stage is sent
+Scene = tuple[Session, str]  # and what the stage is sent, as JSON
 Looks = tuple[int, ...]  # positions in `trace.locations`
+LANDING = "tnet-lite0-pets"  # its first example shows in one look what this is about
 
 
 class Explorer:
@@ -48,11 +58,16 @@ class Explorer:
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
         # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
         self._prepare_looks = run_in_one_thread(prepare_looks)
-        self._take_looks = run_on_accelerator(lambda spec, *how: take_looks(self.models.open(spec), *how))
+        self._compute = run_on_accelerator(lambda spec, run, *how: run(self.models.open(spec), *how))
 
     @cached_property
     def landing(self) -> str:
         """The checkpoint that is open when a visitor arrives."""
+        return self.models.open_first(LANDING)
+
+    @cached_property
+    def default(self) -> str:
+        """The checkpoint that programs and links mean where they name none."""
         return self.models.open_first()
 
     def read_card(self, spec: str) -> CheckpointCard:
@@ -98,16 +113,23 @@ class Explorer:
         """
         wanted = Session(spec, where, _NOTHING, mode=self.simplify_mode(spec, where, mode))
         if isinstance(where, str):
-            return self._build_scene(wanted, tell=tell)
+            return self._number(self._traverse(wanted, tell))
         key = spec, where, wanted.mode
         known = self._examples.get(key)  # needs no turn at the cores
         if known is None:
             with self._lock:  # the same for everybody, so traversed once
-                known = self._examples[key] = self._examples.get(key) or self._build_scene(wanted)
-        return known
+                known = self._examples[key] = self._examples.get(key) or self._traverse(wanted)
+        return self._number(known)
+
+    def _number(self, made: Scene) -> Scene:
+        """Give a scene a number of its own: a page names it, and the same picture again is another scene."""
+        number = next(self._scenes)
+        return replace(made[0], scene=number), f'{made[1][:-1]},"scene":{number}}}'
 
     def simplify_mode(self, spec: str, where: Where, mode: SamplingMode) -> SamplingMode:
-        """Return what of a mode makes a difference for a picture."""
+        """Return what of a mode makes a difference for a picture; where none is asked for, a deep one has its own."""
+        if mode == AS_TRAINED and isinstance(where, int):
+            mode = next((DEEP for picture in self.list_pictures(spec)[where:][:1] if picture.deep), mode)
         if mode == AS_TRAINED:
             return mode
         source, _ = self.load_picture(spec, where)
@@ -115,55 +137,80 @@ class Explorer:
 
     def open_with_cells(
         self, spec: str, where: Where, cells: Sequence[tuple[int, ...]], mode: SamplingMode = AS_TRAINED
-    ) -> tuple[Session, str, Looks]:
-        """Do as `open_picture`, with looks chosen by hand, and return their positions too.
+    ) -> tuple[Session, str, dict[str, Any]]:
+        """Do as `open_picture`, with looks chosen by hand; return what the page adds to the scene for them, too.
 
         Each look is meant by the cells that lead to it.
         """
         session, sent = self.open_picture(spec, where, mode=mode)
+        known = len(session.trace.locations)
         plan, added = plan_cells(session.trace, cells, MAX_LOOKS_PER_PAGE)
         if added:
-            session, sent = self._build_scene(replace(session, added=added), plan)
-        return session, sent, plan
+            session = self._add_looks(session, added)
+        return session, sent, self._describe_looks(session, plan, known)
 
-    def steer(self, session: Session | None, asked: Any) -> Scene:
+    def steer(self, session: Session | None, asked: Any) -> tuple[Session, dict[str, Any]]:
         """Show looks chosen by hand: `plan` are positions, `add` is one more cell to look at.
 
-        A page that does not know of the last look that was added, since the answer got lost, is sent all of them again.
+        The page knows the first `known` looks and is sent the others, whether they were taken now or an answer got
+        lost. It names the `steps` of the plan whose weights it lacks; without them all are sent.
         """
         session = require_session(session, SESSION_EXPIRED)
         if not isinstance(asked, dict):
             raise tn.TNetError("Looks are chosen by a list of positions.")
-        scene, trace = asked.get("scene", session.scene), session.trace
-        session.check_scene(scene)
-        plan = trace.select(subset=asked.get("plan"))
-        add = asked.get("add")
-        if add is None:
-            return self._show_known_looks(session, plan, scene)
-        if not isinstance(add, dict):
-            raise tn.TNetError("A look to add is a cell of a grid.")
-        parent, index = add.get("parent"), whole(add.get("index"), "A cell", 0, trace.config.cells - 1)
-        parent = None if parent is None else whole(parent, "The look to look into", 0, len(trace.locations) - 1)
-        taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
-        if (parent, index) in taken:
-            at = taken[parent, index]
-            return self._show_known_looks(session, plan if at in plan else (*plan, at), scene)
-        if len(trace.locations) >= MAX_LOOKS_PER_PAGE:
+        session.check_scene(asked.get("scene", session.scene))
+        trace = session.trace
+        count, cells = len(trace.locations), trace.config.cells
+        known = whole(asked.get("known", count), "The number of known looks", 0, count)
+        plan, add, steps = trace.select(subset=asked.get("plan")), asked.get("add"), asked.get("steps")
+        if add is not None:
+            if not isinstance(add, dict):
+                raise tn.TNetError("A look to add is a cell of a grid.")
+            parent, index = add.get("parent"), whole(add.get("index"), "A cell", 0, cells - 1)
+            parent = None if parent is None else whole(parent, "The look to look into", 0, count - 1)
+            taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
+            if (parent, index) not in taken:
+                session = self._add_looks(session, [(parent, index)])
+            at = taken.get((parent, index), count)
+            plan = plan if at in plan else (*plan, at)
+        if steps is not None:
+            steps = [whole(step, "A step", 0, len(plan)) for step in entries(steps, "Steps")]
+        return session, self._describe_looks(session, plan, known, steps)
+
+    def _add_looks(self, session: Session, cells: Sequence[Cell]) -> Session:
+        """Take further looks; nothing that was seen before is looked at again."""
+        if len(session.trace.locations) + len(cells) > MAX_LOOKS_PER_PAGE:
             most = MAX_LOOKS_PER_PAGE
             raise tn.TNetError(f"This page holds {most} looks at most; choose the picture again to start anew.")
-        wanted = replace(session, added=(*session.added, (parent, index)))
-        return self._build_scene(wanted, (*plan, len(trace.locations)))
+        source, _ = self.load_picture(session.spec, session.where)
+        self._prepare_looks(source, session.trace.config, session.mode)
+        with self._lock:
+            trace = self._compute(session.spec, add_looks, source, session.trace, cells)
+        return replace(session, trace=trace.detach())
 
-    def _show_known_looks(self, session: Session, plan: Looks, scene: int) -> Scene:
-        """Show looks that were taken already."""
-        if scene == session.scene:
-            return session, build_steer_payload(session.trace, plan)
-        return self._build_scene(session, plan)
+    def _describe_looks(
+        self, session: Session, plan: Looks, known: int, steps: Sequence[int] | None = None
+    ) -> dict[str, Any]:
+        """Return what a page that knows so many looks needs to show these; crops are cut again."""
+        trace, crops = self.open_trace(session), tuple[np.ndarray, ...]()
+        if known < len(trace.locations):
+            source, _ = self.load_picture(session.spec, session.where)
+            crops = trace.cut_pictures(source, known + 1)
+        return build_steer_payload(trace, plan, crops, steps)
+
+    def open_trace(self, session: Session) -> tn.Trace:
+        """Return a session's trace with what its model needs to weigh any set of its looks."""
+        trace = session.trace
+        weighting = self.models.open(session.spec).weighting
+        return replace(trace, aggregator=trace.aggregator.with_weighting(weighting))
 
     def load_picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, PictureInfo]:
         """Open an example or an upload; return it and what is known about it."""
         if isinstance(where, str):
             source = self._images.open(Path(where), None if self.local else MAX_PIXELS)
+            if isinstance(where, OwnPicture):
+                label = find_class(self.read_card(spec).class_names, where.class_name)
+                return source, PictureInfo(where.called, label=label)
             return source, PictureInfo(Path(where).name)
         offered = self.list_pictures(spec)
         if not 0 <= where < len(offered):
@@ -179,31 +226,28 @@ class Explorer:
         *,
         policy: Any = "learned",
         budget: tuple[int, ...] | None = None,
-        added: tuple[Cell, ...] = (),
         mode: SamplingMode = AS_TRAINED,
     ) -> tn.Trace:
-        """Traverse a picture, by default with the largest budget, then take the looks added by hand."""
+        """Traverse a picture, by default with the largest budget."""
         model = self.models.open(spec)  # a download has its own progress, and a lent GPU is not kept waiting for it
         self._prepare_looks(source, model.config, mode)  # nor does anybody wait for a turn while a large file is read
         with self._lock:
-            return self._take_looks(spec, source, policy, budget, added, mode)
+            return self._compute(spec, take_looks, source, policy, budget, mode)
 
-    def _build_scene(self, session: Session, plan: Looks = (), tell: Tell | None = None) -> Scene:
+    def _traverse(self, session: Session, tell: Tell | None = None) -> Scene:
         """Traverse the picture of a session; return the session with its trace, and what the stage is sent."""
         source, info = self.load_picture(session.spec, session.where)
         many = source.width * source.height > LARGE_PIXELS
         if tell is not None and many:
             tell(f"Reading {source.width} × {source.height} pixels")
-        trace = self.traverse(session.spec, source, added=session.added, mode=session.mode)
-        scene = next(self._scenes)
+        trace = self.traverse(session.spec, source, mode=session.mode)
         about = self.read_card(session.spec)
         sent = build_scene_payload(
-            trace, source, info, opening_budget(trace), plan, scene, about, MAX_LOOKS_PER_TRAVERSAL
+            trace, source, info, opening_budget(trace), about=about, max_looks=MAX_LOOKS_PER_TRAVERSAL
         )
         if many:
             release_freed_memory()
-        earlier = (*session.earlier, session.scene)[-MAX_LOOKS_PER_PAGE:] if session.scene else ()
-        return replace(session, trace=replace(trace, seen=None), scene=scene, earlier=earlier), sent
+        return replace(session, trace=trace.detach()), sent
 
 
 _NOTHING: Any = None  # a session's trace before it was traversed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -16,25 +17,21 @@ from pages.explore.service import Explorer, Tell
 from pages.limits import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.sampling import parse_mode as mode_wanted
 from pages.server.access import is_local_request, resolve_local_file
-from pages.server.rpc import add_turn, answer_event, read_event, read_query
-from pages.server.sessions import SESSION_EXPIRED, SESSION_SECONDS, RequestOrder, Session, Where, require_session
+from pages.server.rpc import CALL_OPTIONS, PageCalls, add_fields, build_channel, push, read_event, read_query
+from pages.server.sessions import (
+    SESSION_EXPIRED,
+    SESSION_SECONDS,
+    UPLOAD_FORGOTTEN,
+    Session,
+    SessionExpiredError,
+    Where,
+    require_session,
+)
 from viz.common.page import render_problem, render_warning
+from viz.common.templates import read_elements
 from viz.explore.checkpoint import CheckpointPanel
 from viz.explore.gallery import render_gallery
-from viz.explore.page import (
-    UPLOAD_LOAD_SCRIPT,
-    build_file_script,
-    build_load_script,
-    build_part_script,
-    read_camera_template,
-    read_template,
-)
-
-# A click on an example reports its number.
-REPORT_EXAMPLE = """element.addEventListener('click', event => {
-  const button = event.target.closest('[data-example]');
-  if (button) trigger('click', {example: Number(button.dataset.example)});
-});"""
+from viz.web.modules import build_mount_script
 
 
 class Explored(NamedTuple):
@@ -42,6 +39,10 @@ class Explored(NamedTuple):
 
     opened: gr.State  # spec of the checkpoint
     session: gr.State  # `Session`, None until a picture was traversed
+    channel: gr.HTML  # carries the calls of all tabs
+    calls: gr.State  # `PageCalls`
+    shown: list[Any]  # components that change with the checkpoint and its picture
+    open_at: Callable[..., list[Any]]  # their new values with another picture
 
 
 def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
@@ -51,26 +52,34 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     plain: dict[str, Any] = {"apply_default_css": False}
     opened = gr.State(spec)
     session = gr.State(time_to_live=SESSION_SECONDS)
-    order = gr.State(RequestOrder())
-    with gr.Row(elem_id="explore-source"):
-        chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="explore-chooser", **first.chooser)
-        about = gr.HTML(**first.card, **plain, elem_id="explore-card")
+    order = gr.State(PageCalls())
+    channel = build_channel()
+    place = ["explore-local"] if explorer.local else []  # there one more field stands above the stage
+    with gr.Row(elem_id="explore-top", elem_classes=place):
+        with gr.Row(elem_id="explore-pick"):
+            examples = gr.HTML(
+                render_gallery(explorer.list_pictures(spec), 0),
+                js_on_load=build_mount_script("mountGallery", "click"),
+                **plain,
+                elem_id="explore-gallery",
+            )
+            with gr.Column(elem_id="explore-bring", min_width=150):
+                upload = gr.UploadButton("Upload a picture", size="md", elem_id="explore-upload", type="filepath")
+                camera = build_mount_script("mountUploads")
+                gr.HTML(read_elements("explore/camera.html"), js_on_load=camera, **plain, elem_id="explore-camera")
+                more = gr.Button("More examples", size="md", elem_id="explore-more", **first.more)
+                invited = gr.HTML(**first.invitation, **plain, elem_id="explore-invitation")
+        with gr.Row(elem_id="explore-source"):
+            chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="explore-chooser", **first.chooser)
+            about = gr.HTML(**first.card, **plain, elem_id="explore-card")
+            named = build_path_field() if explorer.local else None
     notice = gr.HTML(**first.notice, **plain, elem_id="explore-notice")
-    with gr.Row(elem_id="explore-pick"):
-        examples = gr.HTML(
-            render_gallery(explorer.list_pictures(spec), 0),
-            js_on_load=REPORT_EXAMPLE,
-            **plain,
-            elem_id="explore-gallery",
-        )
-        with gr.Column(elem_id="explore-bring", min_width=150):
-            upload = gr.UploadButton("Upload a picture", size="md", elem_id="explore-upload", type="filepath")
-            gr.HTML(read_camera_template(), js_on_load=UPLOAD_LOAD_SCRIPT, **plain, elem_id="explore-camera")
-            more = gr.Button("More examples", size="md", elem_id="explore-more", **first.more)
-            invited = gr.HTML(**first.invitation, **plain, elem_id="explore-invitation")
-        named = build_path_field() if explorer.local else None
     problem = gr.HTML("", **plain, elem_id="explore-problem")
-    view = gr.HTML("", html_template=read_template(), js_on_load=build_load_script(), **plain, elem_id="explore-stage")
+    mount = build_mount_script("mountExplore")
+    view = gr.HTML(
+        "", html_template=read_elements("explore/template.html"), js_on_load=mount, **plain,
+        elem_id="explore-stage", elem_classes=place,
+    )  # fmt: skip
 
     chosen = [session, view, examples, problem]
     panel_parts = [chooser, about, notice, invited, more]
@@ -78,28 +87,28 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
 
     def show(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
-        sent = add_turn(sent, link=build_address(explorer, spec, where), **extra)
+        sent = push(sent, link=build_address(explorer, spec, where), **extra)
         return [made, sent, render_gallery(explorer.list_pictures(spec), selected), render_warning(sentence)]
 
     def show_problem(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), render_problem(str(error))]
 
-    def attempt(order: RequestOrder, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
+    def attempt(order: PageCalls, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
         """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
         wish = order.request_picture(spec)
         try:
             made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
             return show_problem(error) if order.reject(wish, spec) else nothing
-        return show(spec, where, made, sent) if order.accept(wish, made.scene, where) else nothing
+        return show(spec, where, made, sent) if order.accept(wish, made, where) else nothing
 
-    def on_load(order: RequestOrder, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
+    def on_load(order: PageCalls, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
         wish = order.request_checkpoint(explorer.landing)
         try:
             found = open_link(explorer, read_query(request), lambda what: progress(0, desc=what))
         except tn.TNetError as error:
             return [*still, *show_problem(error)]
-        if not order.accept(wish, found.session.scene, found.where, found.spec):
+        if not order.accept(wish, found.session, found.where, found.spec):
             return [*still, *nothing]
         order.mode = found.session.mode
         changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
@@ -108,15 +117,15 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             *show(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
         ]
 
-    def on_example(order: RequestOrder, spec: str, event: gr.EventData) -> list[Any]:
+    def on_example(order: PageCalls, spec: str, event: gr.EventData) -> list[Any]:
         number = read_event(event).get("example")
         return attempt(order, spec, number if type(number) is int else -1)
 
-    def on_upload(order: RequestOrder, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
+    def on_upload(order: PageCalls, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
         return attempt(order, spec, str(file), lambda what: progress(0, desc=what))
 
     def on_named(
-        order: RequestOrder, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
+        order: PageCalls, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         try:
             where = resolve_local_file(path, local=explorer.local and is_local_request(request))
@@ -125,47 +134,54 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return attempt(order, spec, where, lambda what: progress(0, desc=what))
 
     def on_checkpoint(
-        order: RequestOrder, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
+        order: PageCalls, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
+        kept = None if session is None else session.where
+        where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
+        return open_at(order, wanted if isinstance(wanted, str) else "", where, spec, progress)
+
+    def open_at(order: PageCalls, wanted: str, where: Where, spec: str, progress: gr.Progress) -> list[Any]:
+        """Open a picture under another checkpoint than the one the page is at, or under the same."""
         progress(0, desc="Opening the checkpoint")
-        wanted = wanted if isinstance(wanted, str) else ""
         wish = order.request_checkpoint(wanted)
         try:
             explorer.models.find_choice(wanted)
             new = explorer.build_panel(wanted)
             progress(0.5, desc="Looking at the picture")
-            kept = None if session is None else session.where
-            where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
             made, sent = explorer.open_picture(wanted, where, mode=order.mode)
         except tn.TNetError as error:
             if not order.reject(wish, spec):
                 return [*still, *nothing]
             return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
-        if not order.accept(wish, made.scene, where):
+        if not order.accept(wish, made, where):
             return [*still, *nothing]
         return [wanted, *list_updates(new), *show(wanted, where, made, sent)]
 
     def on_sample(
-        order: RequestOrder, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
+        order: PageCalls, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         """Cut the looks at the same picture from other pixels. Pictures after it are looked at in the same way."""
-        asked = read_event(event)
-        spec = "" if session is None else session.spec
-        wish = order.request_picture(spec)
-        try:
-            session = require_session(session, SESSION_EXPIRED)
-            session.check_scene(asked.get("scene"))
-            mode = mode_wanted(asked.get("sampling"), asked.get("levels"))
-            made, sent = explorer.open_picture(spec, session.where, lambda what: progress(0, desc=what), mode)
-        except tn.TNetError as error:
-            refused = add_turn(json.dumps({"kind": "refused", "sentence": str(error)}))
-            return [gr.skip(), refused, gr.skip(), gr.skip()] if order.reject(wish, spec) else nothing
-        if not order.accept(wish, made.scene, session.where):
-            return nothing
-        order.mode = mode
-        return show(spec, session.where, made, sent, again=True)
 
-    def on_more(order: RequestOrder, spec: str) -> list[Any]:
+        def run(asked: dict[str, Any]) -> list[Any]:
+            current = require_session(session, SESSION_EXPIRED)
+            current.check_scene(asked.get("scene"))
+            wish = order.request_picture(current.spec)
+            mode = mode_wanted(asked.get("sampling"), asked.get("levels"))
+            try:
+                made, sent = explorer.open_picture(
+                    current.spec, current.where, lambda what: progress(0, desc=what), mode
+                )
+            except tn.TNetError:
+                order.reject(wish, current.spec)
+                raise
+            if not order.accept(wish, made, current.where):
+                raise tn.TNetError("Something else was chosen meanwhile.")
+            order.mode = mode
+            return [made, add_fields(sent, link=build_address(explorer, current.spec, current.where))]
+
+        return order.answer(event, run, states=1)
+
+    def on_more(order: PageCalls, spec: str) -> list[Any]:
         try:
             explorer.fetch_more_pictures(spec)
         except tn.TNetError as error:
@@ -175,24 +191,47 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         selected = order.where if isinstance(order.where, int) else None
         return [render_gallery(explorer.list_pictures(spec), selected), gr.update(visible=False), ""]
 
-    def on_steer(order: RequestOrder, session: Session | None, event: gr.EventData) -> list[Any]:
-        asked = read_event(event)
-        echo = {name: asked[name] for name in ("scene", "ticket") if type(asked.get(name)) is int}
-        try:
-            made, sent = explorer.steer(session, asked)
-            if session is not None and not order.accept_steering(session.scene, made.scene):
-                raise tn.TNetError("Something else was asked for meanwhile: choose the cell again.")
-        except tn.TNetError as error:
-            return [gr.skip(), add_turn(json.dumps({"kind": "problem", "sentence": str(error)}), answers=echo)]
-        return [gr.skip() if made is session else made, add_turn(sent, answers=echo)]
+    def on_steer(order: PageCalls, session: Session | None, event: gr.EventData) -> list[Any]:
+        def run(asked: dict[str, Any]) -> list[Any]:
+            with order.steering:
+                current = order.find_session(session)
+                made, answer = explorer.steer(current, asked)
+                if made is current:
+                    return [gr.skip(), answer]
+                if order.find_session(session) is not current:
+                    raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
+                order.keep_session(made)
+            return [made, answer]
+
+        return order.answer(event, run, states=1)
+
+    def on_reopen(order: PageCalls, event: gr.EventData, progress: gr.Progress = PROGRESS) -> list[Any]:
+        """Open what a page shows that the server has forgotten: the link that it would share names all of it."""
+
+        def run(asked: dict[str, Any]) -> list[Any]:
+            parameters = parse_qsl(str(asked.get("link", "")))
+            if "example" not in dict(parameters):
+                raise SessionExpiredError(UPLOAD_FORGOTTEN)
+            wish = order.request_checkpoint(explorer.landing)
+            found = open_link(explorer, parameters, lambda what: progress(0, desc=what))
+            if not order.accept(wish, found.session, found.where, found.spec):
+                raise tn.TNetError("Something else was chosen meanwhile.")
+            order.mode = found.session.mode
+            link = build_address(explorer, found.spec, found.where)
+            sent = add_fields(found.sent, link=link, restore=found.restore, wrong=found.wrong)
+            return [found.spec, found.session, sent]
+
+        return order.answer(event, run, states=2)
+
+    def on_zoom(order: PageCalls, session: Session | None, event: gr.EventData) -> str:
+        return order.answer(event, lambda asked: [read_part(explorer, session, asked)])[0]
+
+    def on_take(order: PageCalls, session: Session | None, event: gr.EventData) -> str:
+        return order.answer(event, lambda asked: [read_file(explorer, session, asked)])[0]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
-    run: dict[str, Any] = {
-        "concurrency_id": "explore",
-        "concurrency_limit": MAX_PARALLEL_TRAVERSALS,
-        "api_visibility": "private",
-    }
-    wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view]} | run
+    run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": MAX_PARALLEL_TRAVERSALS}
+    wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view], "api_visibility": "private"} | run
     demo.load(on_load, [order], [opened, *panel_parts, *chosen], **wait)
     # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
     examples.click(on_example, [order, opened], chosen, trigger_mode="multiple", **wait)
@@ -202,37 +241,22 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         named.submit(on_named, [order, opened, named], chosen, preprocess=False, **read)
     chooser.input(
         on_checkpoint, [order, chooser, opened, session], [opened, *panel_parts, *chosen],
-        show_progress="full", show_progress_on=[view], preprocess=False, **run,  # unknown ones get our own sentence
+        preprocess=False, **wait | {"show_progress": "full"},  # unknown ones get our own sentence
     )  # fmt: skip
-    view.steer(on_steer, [order, session], [session, view], show_progress="hidden", trigger_mode="multiple", **run)
-    view.sample(on_sample, [order, session], chosen, trigger_mode="multiple", **read)
+    quiet: dict[str, Any] = {"show_progress": "hidden", **CALL_OPTIONS}
+    channel.steer(on_steer, [order, session], [session, channel], **run, **quiet)
+    channel.reopen(on_reopen, [order], [opened, session, channel], **run, **quiet)
+    channel.sample(on_sample, [order, session], [session, channel], **read | CALL_OPTIONS)
+    channel.zoom(on_zoom, [order, session], channel, concurrency_limit=MAX_PARALLEL_PARTS, **quiet)
+    channel.take(on_take, [order, session], channel, concurrency_limit=MAX_PARALLEL_FILES, **quiet)
     more.click(on_more, [order, opened], [examples, more, problem], show_progress="minimal",
                show_progress_on=[more], concurrency_limit=2, api_visibility="private")  # fmt: skip
-    answer_questions(explorer, view, session)
-    return Explored(opened, session)
-
-
-def answer_questions(explorer: Explorer, view: gr.HTML, session: gr.State) -> None:
-    """Answer the stage when it asks for a part of its picture, or for a file, which is made in the browser."""
-    plain: dict[str, Any] = {"html_template": "<i></i>", "apply_default_css": False}
-    part = gr.HTML("", js_on_load=build_part_script(), elem_id="explore-part", **plain)
-    taken = gr.HTML("", js_on_load=build_file_script(), elem_id="explore-taken", **plain)
-
-    def on_zoom(session: Session | None, event: gr.EventData) -> str:
-        return answer_event(event, lambda asked: read_part(explorer, session, asked))
-
-    def on_take(session: Session | None, event: gr.EventData) -> str:
-        return answer_event(event, lambda asked: read_file(explorer, session, asked))
-
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    view.zoom(on_zoom, [session], [part], trigger_mode="multiple", concurrency_id="zoom",
-              concurrency_limit=MAX_PARALLEL_PARTS, **quiet)  # fmt: skip
-    view.take(on_take, [session], [taken], concurrency_limit=MAX_PARALLEL_FILES, **quiet)
+    return Explored(opened, session, channel, order, [opened, *panel_parts, *chosen], open_at)
 
 
 def build_path_field() -> gr.Textbox:
     """Build the field that names a file of the visitor's own computer: nothing of it is uploaded or copied."""
-    hint = "its path, then Enter; a TIFF, JPEG or PNG of any size"
+    hint = "path, then Enter: TIFF, JPEG, PNG"
     return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="explore-named")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import wraps
@@ -54,18 +54,21 @@ def take_looks(
     source: tn.ImageSource,
     policy: Any,
     budget: tuple[int, ...] | None,
-    added: tuple[Cell, ...],
     mode: SamplingMode,
 ) -> tn.Trace:
-    """Take all looks of a budget (the largest, if none is given), then those added by hand."""
+    """Take all looks of a budget (the largest, if none is given)."""
     budget = budget or mode.budget_for(model.config, source.width, source.height)
-    traversal = tn.Traversal(model, source, budget, policy, len(budget) + 1, sampling=mode.sampling)
-    trace = traversal.run()
-    for parent, index in added:
-        level = 2 if parent is None else trace.locations[parent].level + 1
-        traversal.attend(level, index, parent)
-        trace = traversal.trace()
-    return trace
+    return tn.traverse(model, source, budget, policy, len(budget) + 1, sampling=mode.sampling)
+
+
+def add_looks(model: tn.TNet, source: tn.ImageSource, trace: tn.Trace, cells: Sequence[Cell]) -> tn.Trace:
+    """Return a trace with further looks at its picture; what it holds is not looked at again, and it stays as it is."""
+    traversal = tn.resume(model, source, trace)
+    levels = [look.level for look in trace.locations]
+    for parent, index in cells:
+        levels.append(2 if parent is None else levels[parent] + 1)
+        traversal.attend(levels[-1], index, parent)
+    return traversal.trace()
 
 
 def release_freed_memory() -> None:

@@ -14,10 +14,15 @@ from typing import Any
 
 from gradio.routes import App
 from pydantic import ValidationError
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.access import is_uploaded
+from pages.server.preview import LinkPreview
+from pages.server.responses import ResponseHeaders, StreamCompression
+from pages.server.scripts import answer_script, read_route
 
 MAX_CALL_BYTES = 1_000_000  # what the page sends is far smaller
 UPLOAD_OVERHEAD_BYTES = 100_000  # of an upload besides the file
@@ -61,6 +66,9 @@ class RequestFilter:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        if (script := answer_script(scope)) is not None:
+            await script(scope, receive, send)
+            return
         try:
             receive = await self._check_request(scope, receive)
         except RefusedError as refusal:
@@ -71,7 +79,7 @@ class RequestFilter:
 
     async def _check_request(self, scope: Scope, receive: Receive) -> Receive:
         """Return where the body is to be read from; raise where the request is not one of the page's."""
-        method, path = scope.get("method"), scope["path"]
+        method, path = scope.get("method"), read_route(scope)
         if scope["type"] == "http" and method in ("GET", "HEAD") and READ_PATHS.fullmatch(path):
             return receive
         if method == "POST" and UPLOAD_PATH.fullmatch(path):
@@ -165,8 +173,19 @@ def find_paths(value: Any) -> Iterator[Any]:
             waiting.extend(item for item in current if isinstance(item, dict | list))
 
 
-def middleware_options(largest_upload: int) -> dict[str, Iterable[Any]]:
-    """Return the `app_kwargs` of `launch` that put the filter in front of Gradio."""
-    from starlette.middleware import Middleware
+def middleware_options(largest_upload: int, *further: Middleware) -> dict[str, Iterable[Any]]:
+    """Return the `app_kwargs` of `launch`: headers of all answers, compression, and the filter in front of Gradio.
 
-    return {"middleware": [Middleware(RequestFilter, largest_upload=largest_upload)]}
+    What is `further` comes before the filter, with routes of its own. Starlette's compression leaves streams of events
+    alone; ours compresses each event and sends it as it comes.
+    """
+    return {
+        "middleware": [
+            Middleware(ResponseHeaders),
+            Middleware(GZipMiddleware, minimum_size=2000, compresslevel=6),
+            Middleware(StreamCompression),
+            Middleware(LinkPreview),
+            *further,
+            Middleware(RequestFilter, largest_upload=largest_upload),
+        ]
+    }

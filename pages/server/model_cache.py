@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tnet_core.build import build
+from tnet_core.building import build
 from tnet_core.checkpoints.card import CheckpointCard, card_of
-from tnet_core.checkpoints.entry import Entry
 from tnet_core.checkpoints.format import Notice
-from tnet_core.checkpoints.hub_examples import ExampleSet
 from tnet_core.checkpoints.loading import entry_card, load
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.errors import TNetError
-from tnet_core.inference.optimise.optimised import optimised
+from tnet_core.inference.engine import optimised
+from tnet_core.modeling.config import Precision
 from tnet_core.modeling.presets import preset
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.registry import Entry, ExampleSet
 
 Cards = Callable[[], Sequence[CheckpointCard]]  # may wait for a download
 UNTRAINED = "untrained"
@@ -40,13 +40,17 @@ class ModelCache:
     `problems` collects a sentence for everything that should have been usable and was not.
     """
 
-    def __init__(self, registry: Registry, *, fallback: str, device: str | None = None) -> None:
+    def __init__(
+        self, registry: Registry, *, fallback: str, device: str | None = None, precision: Precision = "float32"
+    ) -> None:
         self.problems: list[str] = []
+        self._precision = precision
         self._registry = registry
         self._fallback = fallback  # preset that is built, untrained, where no checkpoint is usable
         self._device = device
         self._models: dict[str, TNet] = {}  # the one used last at the end
         self._cards: dict[str, CheckpointCard] = {}
+        self._named: str | None = None  # by the user, at the start
         self._lock = threading.RLock()
         self._choices = {entry.id: Choice(entry.id, entry.title, entry.examples) for entry in self._list_entries()}
 
@@ -62,7 +66,7 @@ class ModelCache:
 
     @property
     def choices(self) -> list[Choice]:
-        """What is offered, in the order of the registry."""
+        """The checkpoints that are offered, in the order of the registry."""
         return list(self._choices.values())
 
     def list_cards(self) -> list[CheckpointCard]:
@@ -102,6 +106,7 @@ class ModelCache:
             model = self._remember(spec, self._load(spec, on_notice))
             chosen = Choice(spec, card_of(model).title or model.source)
         self._choices = {chosen.spec: chosen} | self._choices
+        self._named = chosen.spec
         return chosen
 
     def open(self, spec: str) -> TNet:
@@ -111,19 +116,33 @@ class ModelCache:
                 return self._remember(spec, self._models.pop(spec))
             self.find_choice(spec)
             if spec == UNTRAINED:
-                return self._remember(spec, _optimise(build(preset(self._fallback), seed=0, device=self._device)))
+                return self._remember(spec, self._optimise(build(preset(self._fallback), seed=0, device=self._device)))
             return self._remember(spec, self._load(spec, self._add_problem))
 
     def _load(self, spec: str, on_notice: Notice | None) -> TNet:
         model = load(spec, registry=self._registry, device=self._device, on_notice=on_notice)
         if model.config.is_baseline:
             raise TNetError(f"'{spec}' is a baseline that sees the whole image at once: there are no looks to explore.")
-        return _optimise(model)
+        return self._optimise(model)
 
-    def open_first(self) -> str:
-        """Open the first choice that is on disk; where none opens, offer an untrained model. Return its spec."""
+    def _optimise(self, model: TNet) -> TNet:
+        if model.device.type != "cpu":
+            return model  # a copy stays on its device; a Space's lent GPU comes and goes
+        made = optimised(model, precision=self._precision)
+        if made.features.precision != "float32":
+            self._add_problem(
+                f"Looks are computed in {made.features.precision}: sooner, and less exact than published."
+            )
+        return made
+
+    def open_first(self, preferred: str | None = None) -> str:
+        """Open the first choice that is on disk; where none opens, offer an untrained model. Return its spec.
+
+        `preferred` comes before the others, unless the user named a checkpoint at the start.
+        """
         with self._lock:
-            for spec in [spec for spec in self._choices if self._is_on_disk(spec)]:
+            first = self._named or preferred
+            for spec in sorted(filter(self._is_on_disk, self._choices), key=lambda spec: spec != first):
                 if self._try_to_open(spec):
                     return spec
             self._choices = {UNTRAINED: Choice(UNTRAINED, f"Untrained weights ({self._fallback})")} | self._choices
@@ -165,11 +184,6 @@ class ModelCache:
         while len(self._models) > MAX_MODELS:
             del self._models[next(iter(self._models))]
         return model
-
-
-def _optimise(model: TNet) -> TNet:
-    # A copy stays on its device; a Space's lent GPU comes and goes.
-    return optimised(model) if model.device.type == "cpu" else model
 
 
 def _ignore(_: str) -> None:

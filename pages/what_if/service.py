@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,19 +12,16 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.server.sessions import Session, require_session
-from tnet_core.counterfactual import Lattice, Move, moved, pasted, place
-from tnet_core.numbers import whole
+from pages.what_if.change import Change, check_change, place_copy, write_change
+from tnet_core.counterfactual import Lattice, Move, find_nearest_cell, moved, pasted, place
 from viz.common.payload import encode_webp, read_preview
 from viz.explore.sampling import explain_other_sampling
 from viz.what_if.experiment import Experiment, read_measured_scores
-from viz.what_if.page import NO_LOOKS
-from viz.what_if.panels import format_cell
+from viz.what_if.page import NO_LOOKS, format_cell
 
 MAX_SIDE = 1400  # pixels of the longer side of the picture that is changed, whatever the file has
 SHOWN_SIDE = 1000  # … as shown in half of the page
 MAX_TOP_LOOKS = 10  # looks at the whole picture
-SCALES = (50, 200)  # per cent
-KINDS = {"flip": "Mirror", "shift": "Shift", "scale": "Scale", "paste": "Paste a part"}
 _STEPS = {(-1, 0): "shift_left", (1, 0): "shift_right", (0, -1): "shift_up", (0, 1): "shift_down"}
 OnStep = Callable[[str], None]
 
@@ -57,18 +53,6 @@ class OriginalPicture:
         n, first = self.grid, self.trace.locations[0].index
         corners = (0, n - 1, n * (n - 1), n * n - 1)
         return first, max(corners, key=lambda cell: abs(cell // n - first // n) + abs(cell % n - first % n))
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change as a browser asks for it; anything may be in it until it was checked."""
-
-    kind: Any = "flip"
-    x: Any = 0  # cells to the right
-    y: Any = 0  # cells down
-    scale: Any = 100  # per cent
-    source: Any = 0  # cell
-    target: Any = 0
 
 
 def choose_budget(config: tn.TNetConfig) -> tuple[int, ...]:
@@ -104,8 +88,9 @@ class Experimenter:
         name, known, how = _describe(change, original)
         if change.kind == "paste":
             boxes = original.trace.cell_boxes()
-            changed = pasted(pixels, boxes[change.source], boxes[change.target])
-            how |= {"copied": (change.source, change.target)}
+            copy = place_copy(change, boxes)
+            changed = pasted(pixels, boxes[change.source], copy)
+            how |= {"copied": (change.source, find_nearest_cell(boxes, copy)), "copy": copy}
         else:
             placement = place(_build_move(change, Lattice.of(config, width, height)), width, height)
             changed = moved(pixels, placement)
@@ -122,6 +107,7 @@ class Experimenter:
             label=info.label,
             evaluated_on="" if about.evaluation is None else about.evaluation.where,
             measured=read_measured_scores(about, known),
+            settings=write_change(change),
             sampling_note=explain_other_sampling(session.trace),
             **how,
         )
@@ -134,30 +120,6 @@ class Experimenter:
         config = self._explorer.models.open(spec).config
         trace = self._explorer.traverse(spec, tn.ImageSource.open(pixels), budget=choose_budget(config))
         return replace(trace, seen=None)
-
-
-def check_change(change: Change, grid: int) -> Change:
-    """Return the change with numbers that can be used; a TNetError where there are none."""
-    if not isinstance(change.kind, str) or change.kind not in KINDS:
-        raise tn.TNetError(f"A picture can be changed in {len(KINDS)} ways, of which {change.kind!r:.40} is none.")
-    if change.kind == "flip":
-        return Change("flip")
-    if change.kind == "shift":
-        x, y = (_whole(v, "A shift in cells", 1 - grid, grid - 1) for v in (change.x, change.y))
-        return Change("shift", x, y)
-    if change.kind == "scale":
-        return Change("scale", scale=_whole(change.scale, "A size in per cent", *SCALES))
-    source, target = (_whole(v, "A cell", 0, grid * grid - 1) for v in (change.source, change.target))
-    if source == target:
-        raise tn.TNetError("A part pasted onto itself changes nothing: choose two different cells.")
-    return Change("paste", source=source, target=target)
-
-
-def _whole(value: Any, what: str, low: int, high: int) -> int:
-    """Check a whole number; a slider sends 3.0 for 3."""
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)
-    return whole(value, what, low, high)
 
 
 def _build_move(change: Change, lattice: Lattice) -> Move:
@@ -177,13 +139,20 @@ def _describe(change: Change, original: OriginalPicture) -> tuple[str, str | Non
         told = f"scaled to {change.scale} %" if change.scale != 100 else "not scaled"
         return told, "zoom_in" if change.scale == 160 else None, {"has_changed": change.scale != 100}
     if change.kind == "paste":
-        told = f"with {original.name_cell(change.source)} copied onto {original.name_cell(change.target)}"
+        told = f"with {original.name_cell(change.source)} copied onto {_name_target(change, original)}"
         return told, None, {"has_changed": True}
     across = f"{_count_cells(change.x)} to the {'right' if change.x > 0 else 'left'}"
     down = f"{_count_cells(change.y)} {'down' if change.y > 0 else 'up'}"
     parts = [part for part, by in ((across, change.x), (down, change.y)) if by]
     told = "shifted " + " and ".join(parts) if parts else "not shifted"
     return told, _STEPS.get((change.x, change.y)), {"has_changed": bool(parts)}
+
+
+def _name_target(change: Change, original: OriginalPicture) -> str:
+    if isinstance(change.target, tuple):
+        boxes = original.trace.cell_boxes()
+        return f"a place near {original.name_cell(find_nearest_cell(boxes, place_copy(change, boxes)))}"
+    return original.name_cell(change.target)
 
 
 def _count_cells(count: int) -> str:

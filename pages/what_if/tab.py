@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import gradio as gr
@@ -12,12 +14,25 @@ from pages.explore.service import Explorer
 from pages.explore.tab import PROGRESS, Explored
 from pages.limits import MAX_PARALLEL_TRAVERSALS
 from pages.refresh import build_timer, restart_timer
-from pages.server.sessions import SESSION_SECONDS, Session
-from pages.what_if.service import KINDS, SCALES, Change, Experimenter, OriginalPicture
-from viz.common.page import render_problem
-from viz.what_if.page import build_load_script, render_experiment, render_intro, render_nothing
+from pages.server.rpc import CALL_OPTIONS, PageCalls, read_query
+from pages.server.sessions import SESSION_SECONDS, Session, require_session
+from pages.what_if.change import KINDS, SCALES, Change, parse_change
+from pages.what_if.service import Experimenter, OriginalPicture
+from viz.common.page import render_problem, render_warning
+from viz.web.modules import build_mount_script
+from viz.what_if.page import render_experiment, render_intro, render_nothing
 
-FIRST = "flip"  # what is tried first
+FIRST = "paste"  # what is tried first: mirrored, the content of a centred look would not move
+
+
+def choose_first(original: OriginalPicture, linked: Mapping[str, str]) -> tuple[Change, str]:
+    """Return the change that a picture is opened with, and a warning where a link asks for one that cannot be made."""
+    source, target = original.first_paste
+    first = Change(FIRST, source=source, target=target)
+    try:
+        return parse_change(linked, original.grid) or first, ""
+    except tn.TNetError as error:
+        return first, render_warning(f"The link could not be followed: {error}")
 
 
 def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
@@ -39,7 +54,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
             source = gr.Dropdown([], label="Copy", visible=False, filterable=False, elem_id="what-if-source", **field)
             target = gr.Dropdown([], label="Onto", visible=False, filterable=False, elem_id="what-if-target", **field)
         noted = gr.HTML("", **plain, elem_id="what-if-problem")
-        view = gr.HTML("", js_on_load=build_load_script(), **plain, elem_id="what-if-view")
+        view = gr.HTML("", js_on_load=build_mount_script("mountWhatIf"), **plain, elem_id="what-if-view")
 
     asked: list[Any] = [kind, x, y, scale, source, target]
     owners = {"shift": (x, y), "scale": (scale,), "paste": (source, target)}  # which fields belong to which change
@@ -49,31 +64,39 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
         return [gr.update(visible=field in owners.get(now, ())) for field in asked[1:]]
 
     def on_open(
-        session: Session | None, before: OriginalPicture | None, pause: Any = None, progress: gr.Progress = PROGRESS
-    ) -> list[Any]:
-        return [*follow(session, before, progress), restart_timer(session, pause)]
+        session: Session | None, before: OriginalPicture | None, pause: Any, request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> list[Any]:  # fmt: skip
+        linked = dict(read_query(request)) if before is None else {}  # a link names the first change
+        return [*follow(session, before, progress, linked), restart_timer(session, pause)]
 
-    def follow(session: Session | None, before: OriginalPicture | None, progress: gr.Progress) -> list[Any]:
+    def follow(
+        session: Session | None, before: OriginalPicture | None, progress: gr.Progress,
+        linked: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[Any]:  # fmt: skip
         """Show what is explored; where that is as before, the tab is as it was left."""
         if before is not None and before.session is session:
             return [gr.skip()] * (3 + len(asked))
         progress(0, desc="Looking at the picture")
         try:
             now = experimenter.open_original(session)
-            made = render_experiment(experimenter.run(now, Change(FIRST), lambda doing: progress(0.5, desc=doing)))
+            change, problem = choose_first(now, linked)
+            found = experimenter.run(now, change, lambda doing: progress(0.5, desc=doing))
         except tn.TNetError as error:
             return [None, *[gr.update(visible=False)] * len(asked), "", render_nothing(str(error))]
-        most, cells, (copy, onto) = now.grid - 1, now.list_cells(), now.first_paste
+        most, cells, kind = now.grid - 1, now.list_cells(), change.kind
+        copy, onto = found.copied or now.first_paste
+        right, down = (change.x, change.y) if kind == "shift" else (1, 0)
         return [
             now,
-            gr.update(value=FIRST, visible=True),
-            gr.update(minimum=-most, maximum=most, value=1, visible=False),
-            gr.update(minimum=-most, maximum=most, value=0, visible=False),
-            gr.update(value=160, visible=False),
-            gr.update(choices=cells, value=copy, visible=False),
-            gr.update(choices=cells, value=onto, visible=False),
-            "",
-            made,
+            gr.update(value=kind, visible=True),
+            gr.update(minimum=-most, maximum=most, value=right, visible=kind == "shift"),
+            gr.update(minimum=-most, maximum=most, value=down, visible=kind == "shift"),
+            gr.update(value=change.scale if kind == "scale" else 160, visible=kind == "scale"),
+            gr.update(choices=cells, value=copy, visible=kind == "paste"),
+            gr.update(choices=cells, value=onto, visible=kind == "paste"),
+            problem,
+            render_experiment(found),
         ]
 
     def on_change(
@@ -90,6 +113,25 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
             return [*[gr.skip()] * (1 + len(asked)), render_problem(str(error)), gr.skip()]
         return [gr.skip(), gr.skip(), *show_fields(kind), "", render_experiment(found)]
 
+    def on_drop(
+        calls: PageCalls, session: Session | None, before: OriginalPicture | None, event: gr.EventData
+    ) -> list[Any]:
+        """Put a part of the picture where it was dropped."""
+
+        def run_drop(given: dict[str, Any]) -> list[Any]:
+            if before is None or before.session is not require_session(session):
+                raise tn.TNetError("Another picture was chosen meanwhile: drag a part of that one.")
+            place = given.get("place")
+            change = Change("paste", source=given.get("source"), target=place if isinstance(place, list) else [])
+            found = experimenter.run(before, change)
+            assert found.copied is not None
+            copy, onto = found.copied
+            fields = [gr.update(visible=False)] * 3
+            cells = [gr.update(value=copy, visible=True), gr.update(value=onto, visible=True)]
+            return [gr.skip(), "paste", *fields, *cells, "", render_experiment(found), {"done": True}]
+
+        return calls.answer(event, run_drop, states=len(made))
+
     made = [known, *asked, noted, view]
     turn: dict[str, Any] = {
         "concurrency_id": "what-if", "concurrency_limit": MAX_PARALLEL_TRAVERSALS, "api_visibility": "private",
@@ -103,4 +145,8 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     timer.tick(**opening, show_progress="hidden", **turn)
     for control in asked:
         control.input(on_change, [session, known, *asked], made, **run)
+    explored.channel.drop(
+        on_drop, [explored.calls, session, known], [*made, explored.channel], show_progress="hidden",
+        concurrency_id="what-if", concurrency_limit=MAX_PARALLEL_TRAVERSALS, **CALL_OPTIONS,
+    )  # fmt: skip
     return timer

@@ -15,13 +15,16 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import MAX_IMAGES_LOCAL, MAX_IMAGES_PUBLIC, MAX_LOOKS_PER_GRID, MAX_WAITING_EVALUATIONS
 from pages.server.access import resolve_upload, upload_root
+from pages.your_data.failure_pictures import FailurePictures
 from tnet_core.numbers import whole
 from training.data.archive import describe_left_out_files, unpack_zip
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
 from training.evaluation.classes import describe_left_out_classes, select_known
-from training.evaluation.evaluate import evaluate
-from training.evaluation.plan import POLICIES, Options
+from training.evaluation.failures import find_failures
+from training.evaluation.plan import POLICIES, Options, make_plan
+from training.evaluation.run import collect, evaluate
+from viz.your_data.page import FailureGallery
 
 IMAGES_PER_BATCH = 2  # between two batches the page has its turn at the cores, and cancelling is heard
 STOP_SECONDS = 30.0  # that one waits for its predecessor, which was cancelled
@@ -43,12 +46,14 @@ class EvaluationRequest:
     budget: int | tuple[int, ...] = 10
     policies: tuple[str, ...] = ("learned", "centre", "random")
     limit: int = MAX_IMAGES_PUBLIC
+    shows_failures: bool = False  # the pictures of failures are kept until the session is released
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
     content: dict[str, Any]  # of evaluation.json
     notices: list[str]  # what was left out
+    failures: FailureGallery | None = None  # None: nobody wanted to see them
 
 
 @dataclass(eq=False)
@@ -69,11 +74,14 @@ class Evaluator:
     def __init__(self, explorer: Explorer, *, local: bool = False) -> None:
         self.explorer, self.local = explorer, local
         self.max_images = MAX_IMAGES_LOCAL if local else MAX_IMAGES_PUBLIC
+        self.pictures = FailurePictures()
         self._runs: dict[str, _Run] = {}  # by session
         self._lock = threading.Lock()  # of the runs
         self._turn = threading.Lock()  # who holds it computes
 
-    def check_request(self, spec: Any, budget: Any, policies: Any, limit: Any) -> EvaluationRequest:
+    def check_request(
+        self, spec: Any, budget: Any, policies: Any, limit: Any, *, shows_failures: bool = False
+    ) -> EvaluationRequest:
         """Check what to measure; anybody can send anything."""
         if not isinstance(spec, str):
             raise tn.TNetError("A checkpoint is named by its id.")
@@ -86,6 +94,7 @@ class Evaluator:
             budget=most[0] if len(most) == 1 else tuple(most),
             policies=("learned", *(name for name in POLICIES if name in chosen and name != "learned")),
             limit=_check_count(limit, "The number of images", self.max_images),
+            shows_failures=shows_failures,
         )
 
     def evaluate(
@@ -106,7 +115,8 @@ class Evaluator:
     ) -> EvaluationResult:
         """Evaluate a zip of class folders, unpacked for the time being below `into`."""
         with self._run_in_turn(session, report) as run, unpack_zip(file, name, into, run.check) as found:
-            return self._evaluate(found.dataset, request, run, report, describe_left_out_files(found.left_out))
+            left_out = describe_left_out_files(found.left_out)
+            return self._evaluate(session, found.dataset, request, run, report, left_out, is_lent=True)
 
     def evaluate_folder(
         self, session: str, folder: Any, request: EvaluationRequest, report: Report
@@ -117,7 +127,7 @@ class Evaluator:
         if not isinstance(folder, str) or not folder.strip():
             raise tn.TNetError("Name a folder that holds one folder per class.")
         with self._run_in_turn(session, report) as run:
-            return self._evaluate(open_folder(Path(folder.strip())), request, run, report)
+            return self._evaluate(session, open_folder(Path(folder.strip())), request, run, report)
 
     def cancel(self, session: str, seconds: float = 10.0) -> bool:
         """End this session's evaluation and wait for its end; return False if there is none."""
@@ -155,7 +165,15 @@ class Evaluator:
             run.over.set()
 
     def _evaluate(
-        self, data: FileDataset, request: EvaluationRequest, run: _Run, report: Report, left_out: str = ""
+        self,
+        session: str,
+        data: FileDataset,
+        request: EvaluationRequest,
+        run: _Run,
+        report: Report,
+        left_out: str = "",
+        *,
+        is_lent: bool = False,  # whether the files of the data vanish afterwards
     ) -> EvaluationResult:
         # A copy: the page's traversals go on with the model itself, and wait for nothing here.
         model = copy.deepcopy(self.explorer.models.open(request.spec))
@@ -175,13 +193,19 @@ class Evaluator:
             skip_unreadable=True, equivariance=False, timing=False,
             batch_size=None if model.device.type == "cuda" else IMAGES_PER_BATCH,
         )  # fmt: skip
-        content = evaluate(model, known.dataset, options, progress)
+        plan = make_plan(model.config, options, fast=model.device.type == "cuda")
+        collected = collect(model, known.dataset, plan, options, progress)
+        content = evaluate(model, known.dataset, options, collected=collected)
+        gallery = None
+        if request.shows_failures:
+            found = find_failures(collected.results, plan, model.config.cells)
+            gallery = self.pictures.show(session, found, known.dataset, model.class_names, copies=is_lent)
         notices = [
             left_out,
             describe_left_out_classes(known.left_out),
             _describe_limit(len(known.dataset), request.limit),
         ]
-        return EvaluationResult(content, [*filter(None, notices), *_describe_unreadable(content)])
+        return EvaluationResult(content, [*filter(None, notices), *_describe_unreadable(content)], gallery)
 
 
 def _list_looks(budget: Any) -> list[Any]:

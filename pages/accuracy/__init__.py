@@ -1,1 +1,0 @@
-"""The tab Accuracy vs locations: measured and published curves."""

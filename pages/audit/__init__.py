@@ -1,1 +1,0 @@
-"""The tab Audit: what a checkpoint's looks depend on, and a report on one picture."""

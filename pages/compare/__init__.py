@@ -1,1 +1,0 @@
-"""The tab Compare: two traversals side by side."""

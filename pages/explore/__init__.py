@@ -1,1 +1,0 @@
-"""The tab Explore: a checkpoint, a picture, and where the network looks."""

@@ -1,1 +1,0 @@
-"""The server's side: middleware, uploads, access control, sessions, the model cache."""

@@ -1,1 +1,0 @@
-"""The tab What if: a picture changed and looked at again."""

@@ -1,1 +1,0 @@
-"""The tab Your data: accuracy on a visitor's own pictures."""
