@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from xdist.scheduler import LoadScopeScheduling
 
-# The models of most tests are tiny: threads would cost more than they bring.
-torch.set_num_threads(1)
+# Converting a model takes seconds; tests of the engine, of parity and of speed use it all the same.
+os.environ.setdefault("TNET_ENGINE", "torch")
 
 TESTS = Path(__file__).parent
 
 
+def pytest_configure() -> None:
+    """Keep absl from closing the stream that pytest captures, whenever a server sets up its logging.
+
+    OpenVINO imports absl where TensorBoard brought it along.
+    """
+    try:
+        from absl import logging
+    except ImportError:
+        return
+    logging.get_absl_handler().python_handler.stream = sys.__stderr__
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the browser tests and begin with what takes longest: browser, training, other slow files, the rest."""
+    import torch  # not above: the process that only shares the tests out would spend seconds on it
+
+    torch.set_num_threads(1)  # the models of most tests are tiny: threads would cost more than they bring
     for item in items:
         if item.path.is_relative_to(TESTS / "browser"):
             item.add_marker(pytest.mark.browser)
@@ -33,8 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
 
 
 class FilesTogether(LoadScopeScheduling):

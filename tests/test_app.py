@@ -83,7 +83,7 @@ def test_a_checkpoint_or_registry_that_is_not_there_ends_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
     given(monkeypatch, *words, "--device", "cpu")
-    assert app.main() == 1
+    assert app.main() == 2
     written = capsys.readouterr().err
     assert sentence in written
     assert written.count("\n") == 1
@@ -98,5 +98,5 @@ def test_a_taken_port_ends_with_one_sentence(
         taken.listen()
         port = taken.getsockname()[1]
         given(monkeypatch, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu")
-        assert app.main() == 1
+        assert app.main() == 2
     assert capsys.readouterr().err == f"Port {port} of 127.0.0.1 cannot be used; choose another with --port.\n"

@@ -11,14 +11,13 @@ import pytest
 import tnet_core as tn
 from tnet_core.checkpoints import card_of
 from tnet_core.checkpoints.__main__ import main as checkpoints
-from tnet_core.checkpoints.evaluation import read_evaluation
-from tools.checkpoint_table import BEGIN, END, ROOT, insert_table, render_table
+from tnet_core.schemas.evaluation import read_evaluation
+from tools.checkpoint_table import BEGIN, END, PAGE, README, ROOT, update_table
 from training.bundle import MAX_PLAIN_GIT_BYTES
 from viz.examples import EXAMPLES_FOLDER, list_pictures_of_kind
 from viz.explore.gallery import find_picture_kind
 
 FOLDERS = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 ABSOLUTE = re.compile(r"(?<![\w.…:/])/\w[\w.-]*/")  # a path from the root, but no address
 IDS = [path.name for path in FOLDERS]
 MODELS = {"tnet-lite0-cub", "tnet-lite0-cub-reinforce", "tnet-lite0-imagenet", "tnet-lite0-pets", "tnet-needles"}
@@ -41,7 +40,7 @@ def test_a_folder_is_complete_and_small_enough_for_a_space(folder: Path) -> None
         "README.md", "config.json", "evaluation.json", "model.safetensors",
     }  # fmt: skip
     size = (folder / "model.safetensors").stat().st_size
-    assert size < MAX_PLAIN_GIT_BYTES or f"`{folder.name}` has more than 10 MB" in README
+    assert size < MAX_PLAIN_GIT_BYTES or f"`{folder.name}` has more than 10 MB" in PAGE.read_text(encoding="utf-8")
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.count("\n# ") == 1 and "##" in card
     if "cub" in folder.name:
@@ -83,15 +82,18 @@ def test_it_opens_by_its_id_and_looks_where_a_trained_policy_looks(folder: Path)
     assert np.isfinite(trace.logits()).all() and lifts.max() > 1.3
 
 
+@pytest.mark.slow
 def test_both_bird_policies_share_everything_but_the_policy() -> None:
     first, second = (tn.load(name).state_dict() for name in ("tnet-lite0-cub", "tnet-lite0-cub-reinforce"))
     differing = {name.partition(".")[0] for name, value in first.items() if not value.equal(second[name])}
     assert differing == {"location"}
 
 
-def test_the_table_in_the_readme_is_that_of_the_evaluations() -> None:
-    assert BEGIN in README and END in README
-    assert insert_table(README, render_table()) == README, "run: python -m tools.checkpoint_table"
+@pytest.mark.parametrize("file", [README, PAGE], ids=lambda file: file.name)
+def test_the_tables_of_the_readme_and_of_the_page_are_those_of_the_evaluations(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert BEGIN in text and END in text
+    assert update_table(text, file) == text, "run: python -m tools.checkpoint_table"
 
 
 @pytest.mark.parametrize("text", ['"/srv/data/birds"', "--images /mnt/photos/train --out x"])

@@ -66,13 +66,13 @@ def test_drawing_one_again_writes_the_same_pixels(
 
 def test_a_changed_recipe_is_noticed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needles_examples, "EXAMPLES", (replace(EXAMPLES[0], symbol="ring"),))
-    assert needles_examples.main(["--check"]) == 1
+    assert needles_examples.main(["--check"]) == 2
     assert "not 'ring': the recipe has changed" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert needles_examples.main(["--out", str(tmp_path / "file")]) == 1
+    assert needles_examples.main(["--out", str(tmp_path / "file")]) == 2
     assert "Cannot write" in capsys.readouterr().err
 
 

@@ -14,7 +14,11 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect, sync_playwright
 
 import tnet_core as tn
+from pages.explore.service import Explorer
+from pages.server.model_cache import ModelCache
+from pages.site import build_head, build_site, build_theme
 from tests.support.processes import PythonProcess
+from tests.support.served_page import launched
 from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port, is_answering
 from viz.examples import draw_picture
 
@@ -29,7 +33,8 @@ def copy_of_the_project(folder: Path, registry: str = "schema: 1\ncheckpoints: [
     """The app in a folder of its own, with this registry."""
     for name in ("pages", "viz", "tnet_core", "training", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "app.py", folder)
+    for name in ("app.py", "startup.py"):
+        shutil.copy(ROOT / name, folder)
     (folder / "checkpoints.yaml").write_text(registry, encoding="utf-8")
     return folder
 
@@ -67,13 +72,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app as it is shipped."""
+    with running(ROOT, tmp_path_factory.mktemp("shipped") / "log.txt") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[BrowserContext]:
     executable = find_chromium()
     if executable is None:
         pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=executable, args=[*SWITCHES, *CAMERA])
-        context = opened.new_context()  # one for all pages: they share the cache of scripts
+        # One for all pages: they share the cache of scripts. Nothing plays by itself; test_landing.py looks at that.
+        context = opened.new_context(reduced_motion="reduce")
         context.set_default_timeout(30_000)
         yield context
         opened.close()
@@ -139,3 +152,12 @@ def model() -> tn.TNet:
 def reference(model: tn.TNet) -> tn.Trace:
     """What the landing page must show."""
     return tn.traverse(model, draw_picture(0), budget=(25,))
+
+
+@pytest.fixture(scope="session")
+def birds_first() -> Iterator[str]:
+    """The whole page with the bundled checkpoints, birds first, in this process."""
+    cache = ModelCache(tn.checkpoints.Registry.load(), fallback="lite0-cub", device="cpu")
+    cache.add("tnet-lite0-cub", on_notice=lambda _: None)
+    with launched(build_site(Explorer(cache)).queue(), theme=build_theme(), head=build_head()) as address:
+        yield address

@@ -28,7 +28,7 @@ from viz.common.page import build_page_head
 
 Visit = Callable[..., Page]
 SLIDER = "#accuracy-looks input[type=range]"
-CHART = "#accuracy-chart .js-plotly-plot"
+CHART = "#accuracy-chart .accuracy-plot"
 BIRDS = "tnet-lite0-cub"
 TEXTS = (
     "#accuracy h2, #accuracy h3, #accuracy p, #accuracy li span, #accuracy td, #accuracy th span, "
@@ -54,7 +54,7 @@ def arrive() -> Arrive:
 
     def there(page: Page) -> None:
         page.get_by_role("tab", name=TAB).click()
-        page.wait_for_selector(f"{CHART} .scatterlayer .trace")
+        page.wait_for_selector(f"{CHART} svg [data-curve]")
 
     return there
 
@@ -75,10 +75,13 @@ def choose(page: Page, data_set: str) -> None:
 def traces(page: Page) -> dict[str, dict[str, Any]]:
     """What is drawn, by curve."""
     drawn = page.evaluate(
-        f"document.querySelector('{CHART}').data.map(t => "
-        "({meta: t.meta, x: [...t.x], y: [...t.y], symbol: t.marker?.symbol, dash: t.line?.dash}))"
+        f"""[...document.querySelectorAll('{CHART} [data-curve]')].map(g => {{
+              const {{ id, x, y }} = document.querySelector('{CHART}').chart.curves.find(c => c.id === g.dataset.curve);
+              const line = g.querySelector('polyline'), mark = g.querySelector('path[transform]');
+              return {{ id, x, y, dashes: line?.getAttribute('stroke-dasharray') ?? null,
+                       hollow: mark?.getAttribute('fill') === 'none' }}; }})"""
     )
-    return {trace["meta"]: trace for trace in drawn}
+    return {curve["id"]: curve for curve in drawn}
 
 
 def wait_for_axis(page: Page, title: str) -> None:
@@ -118,11 +121,18 @@ def assert_shows(page: Page, k: int, row: dict[str, Any]) -> None:
     )
     expect(cell(page, "published/cub:TNet-B0", "Top-1")).to_have_text(f"{printed.top1:.1f} %")
     page.wait_for_function(
-        """([chart, k, own, printed]) => { const drawn = document.querySelector(chart), rings = drawn.data.at(-1);
-           const marked = value => rings.y.some(y => Math.abs(y - value) < 1e-6);
-           const label = drawn.querySelector('.annotation[data-index="1"]').textContent;
-           return drawn.layout.shapes[0].x0 === k && marked(own) && marked(printed) && label === `${k} looks`; }""",
-        arg=[CHART, k, 100 * row["top1"], printed.top1],
+        """([chart, k, own, printed]) => {
+             const drawn = document.querySelector(chart), rings = [...drawn.querySelectorAll('circle')];
+             const line = drawn.querySelector('.accuracy-rings line');
+             const marks = id => [...drawn.querySelectorAll(`[data-curve="${id}"] path[transform]`)].map(mark =>
+               mark.getAttribute('transform').match(/[-\\d.]+/g).map(Number));
+             const ringed = (id, at) => rings.some(ring => Math.hypot(
+               ring.getAttribute('cx') - marks(id)[at][0], ring.getAttribute('cy') - marks(id)[at][1]) < 0.5);
+             const label = drawn.querySelector('.accuracy-rings text').textContent;
+             return Math.abs(line.getAttribute('x1') - marks(own)[k][0]) < 0.5
+               && label === (k ? `${k} look${k === 1 ? '' : 's'}` : 'no looks')
+               && ringed(own, k) && ringed(printed, Math.min(k, 5)); }""",
+        arg=[CHART, k, f"measured/{BIRDS}", "published/cub:TNet-B0"],
     )
 
 
@@ -130,8 +140,8 @@ def assert_kinds_look_different(page: Page) -> None:
     """In chart, legend, caption and table."""
     drawn = traces(page)
     measured, printed = drawn[f"measured/{BIRDS}"], drawn["published/cub:TNet-B0"]
-    assert (measured["symbol"], measured["dash"]) == ("circle", "solid")
-    assert printed["symbol"].endswith("-open") and printed["dash"] != "solid"
+    assert (measured["hollow"], measured["dashes"]) == (False, None)
+    assert printed["hollow"] and printed["dashes"]
     expect(page.locator("#accuracy-legend .accuracy-measured h3")).to_have_text("Measured here")
     expect(page.locator("#accuracy-legend .accuracy-published h3")).to_have_text("Published in the paper")
     fills = [
@@ -170,7 +180,7 @@ def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
     expect(page.locator(SLIDER)).to_have_attribute("max", "30")
     page.get_by_label("DRAM", exact=True).click()
     expect(page.locator("tr[data-curve='published/imagenet:DRAM']")).to_have_count(0)
-    page.wait_for_function(f"!document.querySelector('{CHART}').data.some(t => t.meta.includes('DRAM'))")
+    expect(page.locator(f"{CHART} [data-curve*=DRAM]")).to_have_count(0)
     assert_agreement_is_apart(page)
 
 
@@ -187,6 +197,31 @@ def assert_agreement_is_apart(page: Page) -> None:
     random = evaluation("tnet-lite0-imagenet")["policies"]["random"]["top1"]
     row = cell(page, "measured/tnet-lite0-imagenet/random", "Top-1 agreement")
     expect(row).to_contain_text(f"{100 * random[3]:.1f} %")
+
+
+def test_curves_have_their_names_at_their_ends_and_a_marker_says_what_is_known_of_it(visit: Visit) -> None:
+    page = visit()
+    for name in page.locator(f"{CHART} [data-curve]").evaluate_all("all => all.map(one => one.dataset.curve)"):
+        expect(page.locator(f"{CHART} [data-name='{name}'] text")).to_have_count(1)
+    places = page.locator(f"{CHART} [data-name] text").evaluate_all("all => all.map(one => +one.getAttribute('y'))")
+    assert all(abs(a - b) >= 14 for i, a in enumerate(places) for b in places[:i])  # none lies on another
+    page.locator(f"{CHART} [data-curve='measured/{BIRDS}'] path").nth(2).hover()
+    row = evaluation(BIRDS)["budgets"][2]
+    expect(page.locator(".accuracy-known")).to_contain_text(f"looks 2\ntop-1 {100 * row['top1']:.1f} %")
+
+
+def test_numbers_of_others_are_ticked_apart_and_stand_among_flops(visit: Visit) -> None:
+    page = visit()
+    page.locator("#accuracy-peers").get_by_text("AdaptiveNN").click()
+    expect(page.locator(".accuracy-head")).to_contain_text("published by others")
+    expect(page.locator("section:not([hidden]) tr.accuracy-peer .accuracy-badge").first).to_have_text(
+        "published (others)"
+    )
+    assert not [name for name in traces(page) if name.startswith("peer/")]
+    page.locator("#accuracy-x").get_by_text("FLOPs", exact=True).click()
+    wait_for_axis(page, "GFLOPs per image")
+    (others,) = [curve for name, curve in traces(page).items() if name.startswith("peer/")]
+    assert (others["x"], others["y"]) == ([1.58, 2.8], [84.6, 87.5]) and others["hollow"] and others["dashes"]
 
 
 def test_the_csv_holds_what_is_selected_and_later_checkpoints_can_be_ticked(
@@ -222,7 +257,7 @@ def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable_in_light_and_dark
     page.click(".accuracy-why summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     beyond = page.evaluate(
-        """[...document.querySelectorAll('#accuracy *:not(.js-plotly-plot *:not(text))')].filter(e => {
+        """[...document.querySelectorAll('#accuracy *')].filter(e => {
              const r = e.getBoundingClientRect(); return r.width && (r.right > 391 || r.left < -1); })
            .map(e => e.className.baseVal ?? e.className)"""
     )
@@ -244,7 +279,7 @@ def test_values_that_no_browser_sends_are_answered_without_an_error(server: str,
     with httpx.Client(base_url=f"{server}/gradio_api", trust_env=False, timeout=30) as client:
         listeners = httpx.get(f"{server}/config", trust_env=False, timeout=30).json()["dependencies"]
         asking = [listener for listener in listeners if listener["backend_fn"]]
-        assert len(asking) == 7
+        assert len(asking) == 8
         for listener in asking:
             session = uuid.uuid4().hex
             data = [wrong] * len(listener["inputs"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, expect
 
 import tnet_core as tn
 from pages.explore.service import Explorer
@@ -25,7 +25,6 @@ from tests.viz.test_audit_reading import MOVES
 from tnet_core import explain
 from tnet_core.checkpoints import CheckpointCard
 from tools.local_server import FINISHED
-from viz.audit.panels import format_points
 from viz.common.text import format_factor, format_number, format_percent, list_class_names, make_readable
 
 Visit = Callable[..., Page]
@@ -78,9 +77,20 @@ def arrive() -> Arrive:
     def there(page: Page) -> None:
         page.wait_for_selector(FINISHED)
         page.get_by_role("tab", name="Audit").click()
-        page.wait_for_selector("#audit-report .audit-worth")
+        page.wait_for_selector(".audit-card svg")
 
     return there
+
+
+def open_details(page: Page) -> None:
+    for summary in page.locator(".audit-details > summary").all():
+        summary.click()
+
+
+def open_report(page: Page) -> None:
+    page.get_by_role("tab", name="Explore").click()
+    page.locator("#audit-picture > button").click()
+    page.wait_for_selector("#audit-report .audit-worth")
 
 
 def choose(page: Page, field: str, name: str) -> None:
@@ -94,6 +104,9 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     expect(page.locator(".audit-measured")).to_contain_text(f"{TITLES[BIRDS]}, measured on CUB-200-2011")
+    assert_graphics(page, raw)
+    open_details(page)
+    page.fill("[data-map-class]", "")  # all classes again
     lifts = [25 * p for p in heat["probability"]]
     np.testing.assert_allclose(attributes(page, "[data-shows=lift] [data-value]", "data-value"), lifts, atol=1e-4)
     assert page.locator("[data-shows=lift] b").all_text_contents() == [format_factor(lift) for lift in lifts]
@@ -117,21 +130,37 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     assert page.locator("[data-shows=taken] b").all_text_contents() == [format_percent(share) for share in shares]
     page.focus("[data-map-looks]")
     page.keyboard.press("End")
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text("the first 2 looks")
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text("10 looks were not counted")
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text("the first 2 looks")
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text("10 looks were not counted")
     page.fill("[data-map-class]", "")
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text(
         "All classes, 597 images, the first 10 looks"
     )
-    # what replacing costs
-    for at, row in enumerate(raw["budgets"][1:], 1):
-        for policy in ("mean", "centre", "random"):
-            compared = raw["comparisons"][f"learned-{policy}"]
-            cell = page.locator(f"tr[data-budget='{row['budget'][0]}'] [data-lost={policy}]")
-            expect(cell.locator("b")).to_have_text(format_points(compared["difference"][at]))
-            expect(cell.locator("small")).to_have_text(" to ".join(map(format_points, compared["interval"][at])))
     assert_classes(page, heat["per_class"])
     assert requests == []
+
+
+def assert_graphics(page: Page, raw: dict[str, Any]) -> None:
+    """Four cards on one screen, one graphic each, as many marks as the file has numbers."""
+    boxes = [card.bounding_box() for card in page.locator(".audit-card").all()]
+    assert len(boxes) == 4 and all(box is not None and box["y"] + box["height"] <= 950 for box in boxes)
+    policies = [name for name in raw["policies"] if name != "without_context"]
+    lines = page.locator("[data-card=choosing] [data-line]")
+    expect(lines).to_have_count(len(policies) + 1)  # and the difference
+    names = page.locator("[data-card=choosing] .audit-name").all_text_contents()
+    assert set(names) == {"random", "centre", "same for all", "hindsight", "learned"}
+    scores = [raw["equivariance"]["score"], *(move["score"] for move in raw["equivariance"]["transforms"].values())]
+    assert attributes(page, "[data-card=content] [data-score]", "data-score") == scores
+    counted = [entry for entry in raw["heat_map"]["per_class"] if entry["images"] >= 5]
+    expect(page.locator("[data-card=classes] .audit-class")).to_have_count(len(counted))
+    worst = page.locator(".audit-worst button").first
+    worst.click()
+    name = worst.locator("span").text_content() or ""
+    expect(page.locator(".audit-picked")).to_contain_text(f"{name}: ")
+    expect(page.locator(".audit-class.audit-chosen")).to_have_count(1)
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text(f"{name}, ")
+    page.locator(".audit-class").last.dispatch_event("click")
+    expect(page.locator(".audit-picked")).not_to_contain_text(f"{name}: ")
 
 
 def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
@@ -141,8 +170,11 @@ def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
     page.click("[data-sort=top1]")
     page.click("[data-sort=top1]")  # the worst first
     expect(page.locator(".audit-byclass th[aria-sort=ascending]")).to_have_text("top-1 accuracy")
-    shown = page.locator(".audit-byclass tbody tr:visible td[data-label='top-1 accuracy']").all_text_contents()
-    assert shown == [f"{100 * top1:.1f} %" for top1 in sorted(entry["top1"] for entry in entries)[:12]]
+    shown = page.locator(".audit-byclass tbody tr:visible").all()
+    assert attributes(page, ".audit-byclass tbody tr:visible", "data-top1") == pytest.approx(
+        sorted(entry["top1"] for entry in entries)[:12]
+    )
+    assert len(shown) == 12
     page.fill("[data-find]", "gull")
     gulls = {make_readable(entry["name"]) for entry in entries if "gull" in entry["name"].lower()}
     assert set(names.all_text_contents()) == gulls and len(gulls) > 3
@@ -154,13 +186,14 @@ def assert_classes(page: Page, entries: list[dict[str, Any]]) -> None:
     chosen = names.nth(3).text_content() or ""
     names.nth(3).locator("button").click()
     expect(page.locator("[data-map-class]")).to_have_value(chosen)
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{chosen}, ")
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text(f"{chosen}, ")
 
 
 def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Explorer) -> None:
     page = visit()
+    open_report(page)
     session, _ = explorer.open_picture(explorer.landing, 0)
-    trace = session.trace
+    trace = explorer.open_trace(session)
     assert_report(page, trace.only(range(8)), trace.only(range(8)).prediction)
     _, info = explorer.load_picture(session.spec, 0)
     expect(page.locator(".audit-subject")).to_contain_text(info.title)
@@ -175,18 +208,17 @@ def test_the_pictures_part_is_what_explain_computes(visit: Visit, explorer: Expl
     page.keyboard.press("Tab")
     expect(page.locator("#audit-report [data-weight]")).to_have_count(13)
     assert_report(page, trace.only(range(12)), other)
-    # another checkpoint is explored: the tab follows when it is opened again, with looks inside looks
-    page.get_by_role("tab", name="Explore").click()
+    # another checkpoint is explored: the panel follows, with looks inside looks, and so does the tab
     choose(page, "#explore-chooser", TITLES[NEEDLES])
     expect(page.locator(".tn-grid h3").nth(1)).to_be_visible()
-    page.get_by_role("tab", name="Audit").click()
     expect(page.locator(".audit-subject")).to_contain_text(explorer.load_picture(NEEDLES, 0)[1].title)
-    expect(page.locator(".audit-measured")).to_contain_text(TITLES[NEEDLES])
-    deep = explorer.open_picture(NEEDLES, 0)[0].trace
+    deep = explorer.open_trace(explorer.open_picture(NEEDLES, 0)[0])
     deep = deep.only(deep.select(budget=(3, 1)))
     names = [text.partition(" heavy")[0] for text in page.locator(".audit-worth tbody th").all_text_contents()]
     assert names == ["context", "look 1", "look 2", "look 3", "look 1.1", "look 2.1", "look 3.1"]
     assert_report(page, deep, deep.prediction)
+    page.get_by_role("tab", name="Audit").click()
+    expect(page.locator(".audit-measured")).to_contain_text(TITLES[NEEDLES])
 
 
 def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
@@ -198,14 +230,21 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
         ("shapley", found.shapley),
         ("without", found.left_out_probability.without),
         ("without-logit", found.left_out.without),
-        ("sufficiency", found.sufficiency[1:]),
-        ("sufficiency-alone", found.sufficiency_alone[1:]),
-        ("necessity", found.necessity[1:]),
-        ("necessity-alone", found.necessity_alone[1:]),
-        ("probability", np.concatenate([found.insertion.network, found.deletion.network])),
     ):
         shown = attributes(page, f"#audit-report [data-{name}]", f"data-{name}")
         np.testing.assert_allclose(shown, values, **close, err_msg=name)
+    for name, values in (("sufficiency", found.sufficiency), ("necessity", found.necessity)):
+        chart = page.locator(f"[data-lines-of={name}] [data-curves]")
+        lines = json.loads(chart.get_attribute("data-curves") or "")["lines"]
+        (points,) = (line["points"] for line in lines if line["name"] == "learned")
+        np.testing.assert_allclose([value for _, value in points], values[1:], **close)
+        expect(chart.locator("svg circle")).to_have_count(len(points))
+    charts = page.locator("#audit-report [data-chart-lines]")
+    for chart, course in zip(charts.all(), (found.insertion, found.deletion), strict=True):
+        lines = json.loads(chart.get_attribute("data-chart-lines") or "")["lines"]
+        (shown,) = (line["values"] for line in lines if line["kind"] == "network")
+        np.testing.assert_allclose(shown, course.network, **close)
+        expect(chart.locator("svg circle")).to_have_count(len(course.network))  # it is drawn, a dot per number
     areas = page.locator("[data-course=insertion] [data-area]").all_text_contents()
     course = found.insertion
     expected = (explain.area(course.network), course.random_areas.mean(), explain.area(course.oracle))
@@ -216,8 +255,8 @@ def assert_report(page: Page, kept: tn.Trace, cls: int) -> None:
     assert attributes(page, "#audit-report [data-disagreements]", "data-disagreements") == [len(found.disagreements)]
 
 
-def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
-    visit: Visit, explorer: Explorer, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+def test_a_panel_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
+    visit: Visit, explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, traverse = threading.Event(), explorer.open_picture
 
@@ -227,18 +266,13 @@ def test_a_tab_that_was_opened_first_follows_as_soon_as_there_is_a_picture(
 
     monkeypatch.setattr(explorer, "open_picture", held)
     try:
-        page = visit(arrive=lambda page: page.get_by_role("tab", name="Audit").click())
+        page = visit(arrive=lambda page: page.locator("#audit-picture > button").click())
         expect(page.locator("#audit-report")).to_have_text(NO_PICTURE)
-        expect(page.locator(".audit-measured")).to_contain_text(TITLES[BIRDS])  # needs no picture
-        page.wait_for_timeout(1500)  # asked again meanwhile
     finally:
         go.set()
     expect(page.locator("#audit-report .audit-worth")).to_be_visible()
     expect(page.locator(".audit-subject")).to_contain_text(explorer.load_picture(BIRDS, 0)[1].title)
     expect(page.locator("#audit-class")).to_be_visible()
-    asked = len(requests)
-    page.wait_for_timeout(3000)
-    assert len(requests) == asked  # and now it is quiet
 
 
 def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) -> None:
@@ -248,22 +282,26 @@ def test_other_checkpoints_damaged_ones_and_those_without_looks(visit: Visit) ->
     choose(page, "#audit-chooser", TITLES[NEEDLES])
     expect(page.locator("[data-panel=gap] [data-gap]")).to_have_count(2)
     choose(page, "#audit-chooser", "Never moved")
-    expect(page.locator("[data-panel=moves]")).to_contain_text("no equivariance scores")
+    expect(page.locator("[data-card=content]")).to_contain_text("no equivariance scores")
     choose(page, "#audit-chooser", NASTY)
     expect(page.locator("#audit-board .audit-measured")).to_contain_text(NASTY)
-    expect(page.locator("[data-panel=moves] [data-score] b")).to_have_text(["+0.31", "+0.62", "−0.20"])
-    expect(page.locator("[data-panel=typical]")).to_contain_text("names no typical images")
+    expect(page.locator("[data-card=content] [data-score]")).to_have_count(3)
+    assert attributes(page, "[data-card=content] [data-score]", "data-score") == [0.31, 0.62, -0.2]
+    expect(page.locator("[data-panel=typical]")).to_have_count(0)
+    open_details(page)
     expect(page.locator("[data-map-looks]")).to_have_attribute("max", "1")  # the second row of counts is damaged
     rows = page.locator(".audit-byclass tbody th").all_text_contents()
     assert rows[:2] == [make_readable(NASTY), f"{make_readable(NASTY)} (2)"]
     page.locator(".audit-byclass [data-choose]").nth(1).click()
-    expect(page.locator("[data-panel=where] .audit-said")).to_contain_text(f"{make_readable(NASTY)} (2), 100 images")
+    expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text(f"{make_readable(NASTY)} (2), 100 images")
     assert page.title() != "broken" and page.locator("#audit-board img:not([src^=data])").count() == 0
 
 
 def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable_in_light_and_dark(visit: Visit) -> None:
     page = visit(width=390, height=844, theme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.documentElement.scrollHeight") < 11_700 / 3
+    open_details(page)
     assert beyond(page, 390) == []
     page.add_style_tag(content="* { transition: none !important; }")  # colours are read at once
     for dark in (True, False):

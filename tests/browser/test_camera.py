@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from playwright.sync_api import BrowserContext, expect
 
-from viz.explore.page import build_upload_head, read_camera_template
+from viz.common.templates import read_elements
+from viz.web.join import join_modules
 
-PAGE = f"""<!doctype html>{build_upload_head()}<div id="explore-pick"><input type="file">{read_camera_template()}</div>
-<script>window.given = []; TNetBring.mount(document.body);
+CODE = join_modules("explore/uploads.js", "TNetBring")
+PAGE = f"""<!doctype html><script>{CODE}</script>
+<div id="explore-pick"><input type="file">{read_elements("explore/camera.html")}</div>
+<script>window.given = []; TNetBring.mountUploads(document.body);
 document.querySelector('input').addEventListener('change', event => given.push(event.target.files[0].name));</script>"""
 
 

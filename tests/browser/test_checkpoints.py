@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ TEXTS = (
     "#explore-more, #explore-upload, .tn-notice, .tn-picture figcaption small, .tn-budgets label span"
 )
 DEEP = replace(models.TINY_3L, num_classes=3)
+FIRST_PHOTO = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class Stocked:
     deep: tn.TNet
 
 
-def encoded(seed: int) -> bytes:
+def encode_picture(seed: int) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(models.picture(90, 120, seed=seed)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-PICTURES = {"wren.png": encoded(5), "great-tit.png": encoded(6)}
+PICTURES = {"wren.png": encode_picture(5), "great-tit.png": encode_picture(6)}
 
 
 @pytest.fixture(scope="module")
@@ -159,13 +160,17 @@ def test_three_levels_have_a_slider_each(visit: Visit, stocked: Stocked) -> None
     expect(page.locator(".tn-budgets")).not_to_be_visible()
 
 
+def choose_three_levels(page: Page, stocked: Stocked) -> tuple[tn.Trace, Sequence[int]]:
+    """Choose the checkpoint; return what it sees of the first photograph and the looks that it opens with."""
+    choose(page, "Three levels")
+    trace = tn.traverse(stocked.deep, FIRST_PHOTO, budget=largest_budget(DEEP))
+    assert_shows(page, trace, (2, 2))
+    return trace, trace.select(budget=(2, 2))
+
+
 def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked: Stocked) -> None:
     page = visit()
-    choose(page, "Three levels")
-    first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
-    trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
-    looks = trace.select(budget=(2, 2))
-    assert_shows(page, trace, (2, 2))
+    trace, looks = choose_three_levels(page, stocked)
     page.click("[data-go=back]")
     assert_shows(page, trace, list(looks[:-1]))
     page.click("[data-go=forward]")
@@ -174,7 +179,7 @@ def test_three_levels_are_stepped_through_and_steered_into(visit: Visit, stocked
     cell = next(index for index in range(DEEP.cells) if index not in taken)
     page.click(f".tn-grid[data-parent='0'] [data-cell='{cell}']")
     wait_for_looks(page, len(looks) + 1)
-    by_hand = tn.Traversal(stocked.deep, first, budget=largest_budget(DEEP))
+    by_hand = tn.Traversal(stocked.deep, FIRST_PHOTO, budget=largest_budget(DEEP))
     by_hand.run()
     by_hand.attend(3, cell, 0)
     steered = by_hand.trace()
@@ -192,22 +197,18 @@ def test_a_look_whose_answer_got_lost_can_be_added_again(
     visit: Visit, stocked: Stocked, requests: list[Request]
 ) -> None:
     page = visit()
-    choose(page, "Three levels")
-    first = ROOT / "examples" / list_pictures_of_kind("photo")[0].file
-    trace = tn.traverse(stocked.deep, first, budget=largest_budget(DEEP))
-    looks = trace.select(budget=(2, 2))
-    assert_shows(page, trace, (2, 2))
+    trace, looks = choose_three_levels(page, stocked)
     taken = {look.index for look in trace.locations if look.parent == 0}
     lost, other = [index for index in range(DEEP.cells) if index not in taken][:2]
     # What the page would ask is asked in its place, so that the answer goes elsewhere.
     joined = [request.post_data_json for request in requests if "/queue/join" in request.url]
     thief = QueueClient(stocked.address, session=joined[-1]["session_hash"])
     asked = {"plan": list(looks), "add": {"parent": 0, "index": lost}}
-    told = thief.happens("steer", thief.component("explore-stage"), asked)[0].outputs[thief.component("explore-stage")]
-    assert json.loads(told)["kind"] == "scene"
+    told = thief.happens("steer", data=asked)[0].outputs[thief.component("channel")]
+    assert json.loads(told)["kind"] == "steer"
     thief.close()
     page.click(f".tn-grid[data-parent='0'] [data-cell='{other}']")
-    by_hand = tn.Traversal(stocked.deep, first, budget=largest_budget(DEEP))
+    by_hand = tn.Traversal(stocked.deep, FIRST_PHOTO, budget=largest_budget(DEEP))
     by_hand.run()
     for cell in (lost, other):
         by_hand.attend(3, cell, 0)
@@ -234,7 +235,7 @@ def test_an_uploaded_picture_stays_when_another_checkpoint_is_chosen(
     visit: Visit, stocked: Stocked, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.png"
-    file.write_bytes(encoded(8))
+    file.write_bytes(encode_picture(8))
     page = visit()
     page.set_input_files("#explore-pick input[type=file]", file)
     expect(page.locator("figcaption")).to_contain_text("mine.png, 120 × 90 px")
@@ -282,12 +283,9 @@ def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit, tit
 
 
 def test_the_app_as_it_is_shipped_lands_on_a_finished_traversal(
-    browser: BrowserContext, requests: list[Request], tmp_path: Path
+    browser: BrowserContext, requests: list[Request], shipped: str
 ) -> None:
-    with (
-        running(ROOT, tmp_path / "log.txt", HF_HOME=str(tmp_path / "hf")) as address,
-        visitor(address, browser, requests) as open_page,
-    ):
+    with visitor(shipped, browser, requests) as open_page:
         page = open_page()
         expect(page.locator(".tn-problem")).to_have_count(0)
         if len(tn.checkpoints.Registry.load()) == 0:

@@ -317,7 +317,7 @@ def test_pictures_are_compared_by_position_and_can_be_uploaded(
     open_tab(page)
     compare_by(page, "pictures")
     file = tmp_path / "<b>mine.png"
-    file.write_bytes(encoded(8))
+    file.write_bytes(encode_picture(8))
     page.set_input_files("#compare-bring input[type=file]", file)
     expect(page.locator(column("b", "h2"))).to_contain_text("mine.png")
     page.wait_for_selector(SETTLED)
@@ -331,7 +331,7 @@ def test_pictures_are_compared_by_position_and_can_be_uploaded(
     assert_compares(page, (a, b), (3,))
 
 
-def encoded(seed: int) -> bytes:
+def encode_picture(seed: int) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(models.picture(90, 120, seed=seed)).save(buffer, "PNG")
     return buffer.getvalue()
@@ -378,10 +378,10 @@ def test_questions_that_no_page_asks_get_a_sentence(stocked: Stocked) -> None:
     view = client.component("compare")
     told = json.loads(client.happens("select")[0].outputs[view] or "{}")
     assert told["kind"] == "offer"
-    good = {"mode": "policies", "scene": told["scene"], "ask": 1, "a": {"policy": "learned"}, "b": {"policy": "centre"}}
+    good = {"mode": "policies", "scene": told["scene"], "id": 1, "a": {"policy": "learned"}, "b": {"policy": "centre"}}
 
     def answer(event: Any) -> dict[str, Any]:
-        return json.loads(client.happens("ask", view, event)[0].outputs[view])
+        return json.loads(client.happens("pair", data=event)[0].outputs[client.component("channel")])
 
     assert answer(good)["kind"] == "pair"
     for change, sentence in (

@@ -35,7 +35,7 @@ TITLE = "=a <b>&'\" </script>.png"
 LIMIT = 8_000_000
 
 
-def taken(page: Page, what: str) -> tuple[str, bytes]:
+def take_file(page: Page, what: str) -> tuple[str, bytes]:
     """Name and content of a file."""
     with page.expect_download() as download:
         page.click(f"[data-file='{what}']")
@@ -99,7 +99,7 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
         "prediction": ["100 %", "would stop here", "70 points", *(make_readable(NAMES[c]) for c in order[:2])],
     }
     for what in FIGURES:
-        name, data = taken(page, f"{what}.svg")
+        name, data = take_file(page, f"{what}.svg")
         assert name == f"a-b-script-untrained-{what}.svg"
         root, text = read_svg(data)
         for part in expected[what]:
@@ -107,7 +107,7 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
         if what == "decision":
             for cls in order:
                 assert all(word in text for word in make_readable(NAMES[cls]).split())
-        _, pixels = taken(page, f"{what}.png")
+        _, pixels = take_file(page, f"{what}.png")
         figure = Image.open(io.BytesIO(pixels)).convert("RGB")
         assert figure.size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
         assert figure.getpixel((2, 2)) == (255, 255, 255)
@@ -116,12 +116,17 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
     assert "wait" not in (page.locator(".tn-export [role=status]").text_content() or "")
 
 
-# Where an element lies inside its panel, from the panel's first text or image.
+# Where an element lies inside its panel, from the panel's first text or image, when that is drawn with its caption.
 INSIDE = """([panel, part]) => {
+  const whole = document.querySelector(panel), why = whole.querySelector(".tn-why");
+  whole.classList.add("tn-figure");
+  if (why) why.open = true;
   const first = document.querySelector(panel + ' h2')?.firstChild, range = document.createRange();
   if (first) range.selectNodeContents(first);
   const from = first ? range.getBoundingClientRect() : document.querySelector(part).getBoundingClientRect();
   const to = document.querySelector(part).getBoundingClientRect();
+  whole.classList.remove("tn-figure");
+  if (why) why.open = false;
   return [to.left - from.left, to.top - from.top]; }"""
 
 
@@ -130,7 +135,7 @@ def test_a_figure_looks_like_its_panel(alone: Page) -> None:
     page = alone
     parts = {"picture": ".tn-frame", "decision": ".tn-decision > ol", "levels": ".tn-levels .tn-grid"}
     for what, part in parts.items():
-        _, data = taken(page, f"{what}.png")
+        _, data = take_file(page, f"{what}.png")
         page.mouse.move(1, 1)
         page.evaluate("document.activeElement.blur()")
         seen = Image.open(io.BytesIO(page.locator(part).first.screenshot())).convert("RGB")
@@ -152,7 +157,7 @@ def test_the_ledger_as_a_table_has_every_digit_and_no_formula(alone: Page, hosti
     page.select_option("[data-choose=cls]", "1")
     page.focus("[data-choose=versus]")
     page.select_option("[data-choose=versus]", "2")
-    name, data = taken(page, "csv")
+    name, data = take_file(page, "csv")
     assert name == "a-b-script-untrained-ledger.csv"
     rows = list(csv.DictReader(io.StringIO(data.decode("utf-8"))))
     looks = hostile.select(budget=(2, 2))
@@ -207,7 +212,7 @@ def test_the_report_opens_alone_as_the_page_stood(
     alone: Page, hostile: tn.Trace, sealed: BrowserContext, tmp_path: Path
 ) -> None:
     alone.select_option(".tn-threshold select", "0.3")
-    alone.uncheck(".tn-spot input")
+    alone.check(".tn-spot input")
     alone.select_option("[data-measure]", "logit")
     alone.focus("[data-choose=cls]")
     alone.select_option("[data-choose=cls]", "0")
@@ -217,10 +222,10 @@ def test_the_report_opens_alone_as_the_page_stood(
     alone.focus(".tn-scrub input")
     alone.keyboard.press("ArrowLeft")
     assert_shows(alone, hostile, [0, 3], cls=0)
-    name, data = taken(alone, "report")
+    name, data = take_file(alone, "report")
     assert (name, len(data) < LIMIT) == ("a-b-script-untrained-report.html", True)
     text = data.decode("utf-8")
-    assert text.count("</script") == 3  # its scene, its code, and the line that starts it
+    assert text.count("</script") == 2  # its scene and its code
     assert not re.search(r"(src|href|action)=[\"']?https?:|@import|url\([\"']?http", text)
     file = tmp_path / name
     file.write_bytes(data)
@@ -232,7 +237,7 @@ def test_the_report_opens_alone_as_the_page_stood(
     for fact in (hostile.image.sha256, "sha256 of its pixels", "2 looks (1, 1.1)", "torch", "3-level TNet"):
         expect(facts).to_contain_text(fact)
     expect(page.locator(".tn-threshold select")).to_have_value("0.3")
-    expect(page.locator(".tn-spot input")).not_to_be_checked()
+    expect(page.locator(".tn-spot input")).to_be_checked()
     expect(page.locator("[data-measure]")).to_have_value("logit")
     expect(page.locator("[data-asks]:visible")).to_have_count(0)
     # it plays
@@ -252,13 +257,13 @@ def test_the_report_opens_alone_as_the_page_stood(
     )
     assert_shows(page, hostile, (3, 0), cls=0, versus=rival)
     # and its figures can be taken again
-    _, drawn = taken(page, "decision.svg")
+    _, drawn = take_file(page, "decision.svg")
     assert "From the thumbnail and 3 looks" in read_svg(drawn)[1]
     assert found == []  # nothing was asked for, and no name ran as a script
 
 
 def test_the_report_is_printed_without_controls(alone: Page, sealed: BrowserContext, tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_bytes(taken(alone, "report")[1])
+    (tmp_path / "report.html").write_bytes(take_file(alone, "report")[1])
     page, _ = opened(sealed, tmp_path / "report.html")
     page.emulate_media(media="print", color_scheme="dark")
     for hidden in (".tn-transport", ".tn-budgets", ".tn-export", ".tn-choose", ".tn-threshold", "button[data-go]"):
@@ -287,12 +292,12 @@ def test_the_largest_report_stays_below_the_limit(
     rows, classes, crop = 81, 1000, noise(224, 80)
     sent["classes"] = [f"a class with a long name, number {c}" for c in range(classes)]
     sent["looks"] = [{**sent["looks"][i % 3], "name": str(i + 1), "crop": crop} for i in range(rows - 1)]
-    sent["projections"] = encoded(generator.normal(size=(rows, classes)))
-    sent["bias"] = encoded(generator.normal(size=classes))
+    sent["projections"] = encode_values(generator.normal(size=(rows, classes)))
+    sent["bias"] = encode_values(generator.normal(size=classes))
     sent |= {"levels": 2, "most": [80], "shown": [80], "uniform": True, "weights": {"sets": [], "values": ""}}
     assert len(json.dumps(sent)) > LIMIT
     page = staged(browser, sent, tmp_path)
-    name, data = taken(page, "report")
+    name, data = take_file(page, "report")
     page.close()
     print(f"the largest report has {len(data) / 1e6:.2f} MB")
     assert len(data) < LIMIT
@@ -302,7 +307,7 @@ def test_the_largest_report_stays_below_the_limit(
     wait_for_looks(report, 80)
 
 
-def encoded(values: np.ndarray) -> str:
+def encode_values(values: np.ndarray) -> str:
     return base64.b64encode(values.astype("<f4").tobytes()).decode()
 
 
@@ -315,7 +320,7 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     position = reference.locations[11]
     page.click(f".tn-tint [data-cell='{position.index}']")
     assert_shows(page, reference, [0, 1, 2, 11])
-    name, text = taken(page, "trace")
+    name, text = take_file(page, "trace")
     assert name == "Harbour-at-dusk-untrained-trace.json"
     trace = tn.Trace.from_json(text)
     assert [look.path for look in trace.locations] == [look.path for look in reference.locations]
@@ -324,7 +329,7 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     np.testing.assert_allclose(trace.projections, reference.projections, rtol=1e-4, atol=2e-5)
     np.testing.assert_allclose(trace.logits(3), reference.logits(3), rtol=1e-4, atol=2e-5)
     # a drawn example has no file of its own: the page gives one
-    file, data = taken(page, "original")
+    file, data = take_file(page, "original")
     assert file == "Harbour-at-dusk-untrained-original.png"
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), draw_picture(0))
     for saved, content in ((name, text), (file, data)):
@@ -339,21 +344,21 @@ def test_the_trace_and_its_picture_can_be_checked_again(
     Image.fromarray(models.picture(60, 90, seed=4)).save(mine)
     page.set_input_files("#explore-pick input[type=file]", mine)
     expect(page.locator("figcaption")).to_contain_text("90 × 60 px")
-    name, text = taken(page, "trace")
+    name, text = take_file(page, "trace")
     assert name == "my-picture-untrained-trace.json"
     (tmp_path / name).write_bytes(text)
     assert command(["replay", str(tmp_path / name), "--image", str(mine), "--preset", "lite0-cub"]) == 0
-    assert taken(page, "original")[1] == mine.read_bytes()
+    assert take_file(page, "original")[1] == mine.read_bytes()
     # its report holds it, and no address
-    report = taken(page, "report")[1].decode()
+    report = take_file(page, "report")[1].decode()
     assert "<h1>my picture.png</h1>" in report and "127.0.0.1" not in report
 
 
 def test_the_chart_of_the_comparison_can_be_taken(visit: Visit) -> None:
     page = visit()
     page.get_by_role("tab", name="Accuracy vs locations").click()
-    page.wait_for_selector("#accuracy-chart .scatterlayer .trace")
-    texts = page.locator("#accuracy-chart .main-svg text").all_text_contents()
+    page.wait_for_selector("#accuracy-chart svg [data-curve]")
+    texts = page.locator("#accuracy-chart svg text").all_text_contents()
     assert len(texts) > 10
 
     def download(selector: str) -> tuple[str, bytes]:
@@ -368,7 +373,8 @@ def test_the_chart_of_the_comparison_can_be_taken(visit: Visit) -> None:
         assert text in drawn
     for label in page.locator("#accuracy-legend li span").all_text_contents():
         assert label in drawn
-    assert sum(element.tag.endswith("}clipPath") for element in root.iter()) > 0
+    curves = page.locator("#accuracy-chart svg [data-curve] polyline").count()
+    assert sum(element.tag.endswith("}polyline") for element in root.iter()) == curves > 0
     name, data = download("[data-chart][data-format=png]")
     figure = Image.open(io.BytesIO(data)).convert("RGB")
     assert figure.size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))

@@ -15,7 +15,7 @@ import tnet_core as tn
 from tests.browser.reading import assert_shows, beyond, contrasts
 from tests.browser.test_zoom import assert_native, name_file
 from tests.support.large_files import scene, tiff
-from tnet_core.sampling.boxes import pixel_box
+from tnet_core.records import pixel_box
 from tools.local_server import FINISHED
 from viz.examples import draw_picture
 
@@ -32,7 +32,7 @@ def choice(page: Page, text: str) -> Locator:
     return page.locator(".tn-cut label", has_text=text).locator("input")
 
 
-def asked(page: Page) -> dict[str, list[str]]:
+def read_query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
@@ -97,7 +97,7 @@ def test_a_link_restores_how_looks_were_cut(visit: Visit, server: str, model: tn
     expect(page.locator(".tn-budgets input")).to_have_count(3)
     page.locator(".tn-budgets input").nth(1).press("ArrowLeft")
     page.wait_for_function("location.search.includes('levels=auto') && location.search.includes('looks=5,2')")
-    link = asked(page)
+    link = read_query(page)
     assert (link["sampling"], link["levels"], link["looks"]) == (["native"], ["auto"], ["5,2,1"])
     page.goto(page.url)
     page.wait_for_selector(FINISHED)

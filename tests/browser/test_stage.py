@@ -21,17 +21,20 @@ from tests.browser.reading import assert_shows, wait_for_looks
 from tests.support.evaluation import PLAIN
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, picture, tiny
+from tests.support.stage_page import stage_script
 from viz.common.payload import PictureInfo
+from viz.common.templates import read_elements
 from viz.common.text import format_fixed
-from viz.explore.page import build_explore_head, read_template
 from viz.explore.payload import build_scene_payload
-from viz.report.page import build_report_script
+from viz.report.page import build_style
 
-PAGE = f"<!doctype html><body><main>{read_template()}</main></body>"
+PAGE = f"<!doctype html><body><main>{read_elements('explore/template.html')}</main></body>"
 HOST = """() => { window.asked = []; let value = '', changed = () => {};
-  window.answer = text => { value = text; changed(); };
-  TNetStage.mount(document.body, { value: () => value, watch: (_, act) => { changed = act; },
-                                   steer: data => asked.push(data) }); }"""
+  window.push = text => { value = text; changed(); };
+  const calls = TNetStage.openCalls((name, data) => asked.push(data));
+  window.answer = calls.hear;
+  TNetStage.mountStage(document.body, { value: () => value, watch: (_, act) => { changed = act; }, call: calls.call });
+}"""
 Stage = Callable[..., Page]
 
 
@@ -45,9 +48,9 @@ def stage(browser: BrowserContext) -> Iterator[Stage]:
         opened.append(page)
         if clock:
             page.clock.install()
-        page.set_content(build_explore_head(build_report_script(read_template())) + PAGE)
+        page.set_content(f"<style>{build_style()}</style>{stage_script()}{PAGE}")
         page.evaluate(HOST)
-        page.evaluate("text => answer(text)", sent)
+        page.evaluate("text => push(text)", sent)
         return page
 
     yield open_stage
@@ -65,7 +68,7 @@ class Deep:
 
     @property
     def trace(self) -> tn.Trace:
-        return self.session.trace
+        return self.explorer.open_trace(self.session)
 
     def missing(self, count: int = 1) -> list[int]:
         """Cells inside look 1 that the network did not look at."""
@@ -76,8 +79,7 @@ class Deep:
         """Answers a question of the page, by default the last one, as the server does."""
         asked = page.evaluate("asked")[number]
         self.session, sent = self.explorer.steer(self.session, asked)
-        echo = {"answers": {"scene": asked["scene"], "ticket": asked["ticket"]}}
-        page.evaluate("text => answer(text)", json.dumps(json.loads(sent) | echo))
+        page.evaluate("text => answer(text)", json.dumps(sent | {"id": asked["id"]}))
 
 
 @pytest.fixture
@@ -137,15 +139,16 @@ def test_an_answer_that_never_comes_is_given_up_after_a_minute(stage: Stage, dee
     first, second = deep.missing(2)
     looks = list(deep.trace.select(budget=(2, 2)))
     page.click(inside_look_1(first))
-    page.clock.fast_forward(59_000)
+    page.clock.run_for(59_000)
     expect(page.locator(".tn-stage")).to_have_attribute("aria-busy", "true")
-    page.clock.fast_forward(2_000)
+    page.clock.run_for(2_000)
     expect(page.locator(".tn-sentence")).to_contain_text("The server did not answer for a minute")
     expect(page.locator(".tn-stage")).not_to_have_attribute("aria-busy", "true")
     assert_shows(page, deep.trace, looks)
     page.click("[data-go=back]")
     assert_shows(page, deep.trace, looks[:-1])
-    deep.answer(page)  # too late to be shown, in time to be known
+    assert [asked["attempt"] for asked in page.evaluate("asked")] == [1, 2, 3]  # it was asked for again
+    deep.answer(page)  # too late
     assert_shows(page, deep.trace, looks[:-1])
     page.click(inside_look_1(second))
     deep.answer(page)
@@ -192,7 +195,7 @@ def test_the_answer_about_another_picture_is_not_shown(stage: Stage, deep: Deep)
     page = stage(deep.sent)
     page.click(inside_look_1(deep.missing()[0]))
     trace, other = tiny_scene()
-    page.evaluate("text => answer(text)", other.replace('"scene":0', '"scene":77', 1))
+    page.evaluate("text => push(text)", f'{other[:-1]},"scene":77}}')
     assert_shows(page, trace, 3)
     deep.answer(page)
     assert_shows(page, trace, 3)
@@ -210,7 +213,7 @@ def test_an_added_look_leaves_the_classes_that_were_chosen(stage: Stage, deep: D
     expect(page.locator("[data-choose=cls]")).to_have_value("5")
     expect(page.locator("[data-choose=versus]")).to_have_value("2")
     trace, other = tiny_scene()  # another picture: as the network says
-    page.evaluate("text => answer(text)", other.replace('"scene":0', '"scene":77', 1))
+    page.evaluate("text => push(text)", f'{other[:-1]},"scene":77}}')
     assert_shows(page, trace, 3)
     expect(page.locator("[data-choose=cls]")).to_have_value("")
 

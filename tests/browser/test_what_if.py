@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, paste
 from tools.queue_client import QueueClient
 from viz.common.text import format_class_name, format_percent, format_signed
 from viz.examples import draw_picture
-from viz.what_if.panels import FATE_TEXTS
+from viz.what_if.page import FATE_TEXTS
 
 Visit = Callable[..., Page]
 TEXTS = "#what-if-view :is(h2, h3, p, small, dt, dd b, th, td, li span, li b, label span, output)"
@@ -34,6 +35,8 @@ def cells(trace: tn.Trace) -> list[int]:
 
 def open_lab(page: Page) -> None:
     page.get_by_role("tab", name="What if").click()
+    expect(page.locator("#what-if-view .what-if-after h3")).to_contain_text("copied onto")
+    choose(page, "flip")
     expect(page.locator("#what-if-view .what-if-after h3")).to_have_text("The same, mirrored left to right")
 
 
@@ -136,7 +139,7 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     assert facts[:2] == [f"{a + 1} → {b + 1} of 25" for a, b in (told.target, told.source)]
     assert facts[2] == format_signed(told.others)
     kept = len(set(cells(before)[:5]) & set(cells(after)[:5]))
-    expect(page.locator(".what-if-verdict p:visible")).to_contain_text(f"{kept} of the first 5 looks")
+    expect(page.locator(".what-if-verdict small:visible")).to_contain_text(f"{kept} of the first 5 looks")
     # on a telephone, in the dark
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert beyond(page, 390) == []
@@ -148,6 +151,55 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     page.get_by_role("option", name=f"look 1: row {first // n + 1}, column {first % n + 1}").click()
     expect(page.locator("#what-if-problem")).to_contain_text("choose two different cells")
     assert page.locator(".what-if-after h3").text_content() == title
+
+
+def test_a_part_is_dragged_anywhere_with_a_pointer_or_with_keys(visit: Visit, model: tn.TNet, before: tn.Trace) -> None:
+    page = visit()
+    page.get_by_role("tab", name="What if").click()
+    expect(page.locator(".what-if-after h3")).to_contain_text("copied onto row")
+    # from the middle of a cell of the left picture, a third of the picture to the left and up
+    photo = page.locator(".what-if-before .tn-photo").bounding_box()
+    assert photo is not None
+    boxes, pixels = before.cell_boxes(), np.asarray(draw_picture(0))
+    source = 18
+    x0, y0, x1, y1 = boxes[source]
+    x, y = photo["x"] + photo["width"] * (x0 + x1) / 2, photo["y"] + photo["height"] * (y0 + y1) / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 20, y - 9)
+    page.mouse.move(x - 0.34 * photo["width"], y - 0.27 * photo["height"])
+    expect(page.locator(".what-if-before .what-if-piece")).to_be_visible()
+    page.mouse.up()
+    expect(page.locator(".what-if-after h3")).to_contain_text("copied onto a place near")
+    expect(page.locator(".what-if-piece")).to_have_count(0)
+    named = parse_qs(urlsplit(wait_for_address(page, f"copy={source}")).query)
+    assert named["copy"] == [str(source)]
+    left, top = (int(at) / 1000 for at in named["onto"][0].split(","))
+    assert (left, top) == pytest.approx((x0 - 0.34, y0 - 0.27), abs=0.004)
+    assert_dropped(page, model, before, pixels, source, (left, top))
+    # by keyboard the copy goes on from there
+    copy = page.locator(".what-if-copy")
+    title = page.locator(".what-if-after h3").text_content()
+    copy.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator(".what-if-after h3")).not_to_have_text(title or "")
+    assert_dropped(page, model, before, pixels, source, (left, round(top + 0.24, 3)))
+    expect(page.locator(".what-if-copy")).to_be_focused()
+
+
+def wait_for_address(page: Page, part: str) -> str:
+    page.wait_for_function("part => decodeURIComponent(location.search).includes(part)", arg=part)
+    return page.url
+
+
+def assert_dropped(
+    page: Page, model: tn.TNet, before: tn.Trace, pixels: np.ndarray, source: int, at: tuple[float, float]
+) -> None:
+    """The changed side shows the traversal of the picture with the part put there."""
+    x0, y0, x1, y1 = before.cell_boxes()[source]
+    place = (at[0], at[1], at[0] + x1 - x0, at[1] + y1 - y0)
+    assert_looks(page, before, tn.traverse(model, pasted(pixels, before.cell_boxes()[source], place), before.budget), 5)
 
 
 @pytest.mark.parametrize(

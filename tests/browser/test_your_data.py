@@ -20,8 +20,8 @@ from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
-from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 
 RESULT = ".your-data-result tbody tr"
 
@@ -81,6 +81,7 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     choose(page, zipped(data, place / "Garden walk.zip"))
     page.locator("#your-data-budget input[type=number]").fill("3")
     page.fill("#your-data-limit input", "8")
+    page.get_by_label("Looks chosen with hindsight").uncheck()
     page.click("#your-data-start")
     expect(page.locator(RESULT)).to_have_count(4)
     assert_table(page, expected)
@@ -96,6 +97,7 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     for part in ("schema", "budgets", "policies", "stopping", "heat_map", "per_image"):
         assert_same(content[part], json.loads(json.dumps(expected[part])), part)
     assert content["dataset"] == expected["dataset"] | {"split": "uploaded"}
+    assert_failures(page, expected)
     # the chart, for this visitor
     page.get_by_role("tab", name="Accuracy vs locations").click()
     own = "Your data: Garden walk (Birds of the garden)"
@@ -105,7 +107,38 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     expect(page.locator("#accuracy-data input")).to_have_value("Your data: Garden walk")
     other = page.context.browser
     assert isinstance(other, Browser)
-    assert_nobody_else_sees_it(other, page.url)
+    assert_nobody_else_sees_it(other, page.url.partition("?")[0])
+
+
+def assert_failures(page: Page, expected: dict[str, object]) -> None:
+    """The gallery holds what is wrong with the trained budget; the matrix filters it, and each opens in Explore."""
+    budgets, trained = expected["budgets"], expected["trained_budget"]
+    assert isinstance(budgets, list)
+    [right] = [round(8 * entry["top1"]) for entry in budgets if entry["budget"] == trained]
+    items = page.locator(".your-data-gallery li")
+    expect(items).to_have_count(8 - right)
+    assert right < 8
+    expect(page.locator(".your-data-verdict")).to_contain_text(f"{8 - right} of 8 images")
+    cells = page.locator("[data-pair]")
+    assert sum(map(int, cells.all_text_contents())) == 8 - right
+    cell = cells.first
+    cell.click()
+    expect(cell).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".your-data-gallery li:visible")).to_have_count(int(cell.text_content() or 0))
+    label, prediction = cell.get_attribute("data-pair"), cell.get_attribute("data-with")
+    shown = page.locator(".your-data-gallery li:visible").first
+    assert (shown.get_attribute("data-label"), shown.get_attribute("data-prediction")) == (label, prediction)
+    shares = [float(i.get_attribute("data-share") or "nan") for i in page.locator(".your-data-cells i").all()]
+    heat = expected["heat_map"]
+    assert isinstance(heat, dict) and isinstance(trained, list)
+    assert len(shares) == 2 * heat["grid"] ** 2 and sum(shares) == pytest.approx(2 * sum(trained))
+    answer = (shown.locator("b").text_content() or "").rpartition(" ")[0].rpartition(" ")[0]
+    shown.locator("button").click()
+    expect(page.locator(".tn-classes")).to_be_visible()
+    expect(page.locator(".tn-classes li.tn-first span")).to_contain_text(answer)
+    expect(page.locator(".tn-classes em")).to_have_text("true label")
+    page.get_by_role("tab", name="Your data").click()
+    expect(page.locator(".your-data-gallery li").first).to_be_attached()
 
 
 def measured(place: Path, data: Path) -> dict[str, object]:

@@ -16,12 +16,12 @@ from playwright.sync_api import BrowserContext, Page, expect
 import tnet_core as tn
 from pages.limits import MAX_LOCAL_UPLOAD_BYTES, MAX_UPLOAD_BYTES
 from tests.browser.reading import assert_shows, beyond, contrasts
-from tests.browser.test_export import taken
+from tests.browser.test_export import take_file
 from tests.support.large_files import scene, tiff
 from tests.support.stage_page import scene as sent
 from tests.support.stage_page import staged
 from tnet_core.imageio.large import LargeSource
-from tnet_core.sampling.boxes import pixel_box
+from tnet_core.records import pixel_box
 
 SIDE = (2400, 3000)  # height, width: read in parts
 COMPLETE = ".tn-zoom[open][data-complete=true]"
@@ -189,7 +189,7 @@ def test_a_report_names_the_hash_of_a_large_file(visit: Visit, tmp_path: Path) -
     expect(page.locator("figcaption")).to_have_text("unhashed.tif, 3000 × 2400 px")
     known = hashlib.sha256(file.read_bytes()).hexdigest()
     for _ in range(2):
-        text = taken(page, "report")[1].decode("utf-8")
+        text = take_file(page, "report")[1].decode("utf-8")
         assert f"<dt>sha256 of its file</dt><dd>{known}</dd>" in text and f'"sha256":"{known}"' in text
 
 
@@ -198,7 +198,7 @@ def test_where_no_server_can_be_asked_there_is_no_zoom(
 ) -> None:
     from viz.examples import draw_picture
 
-    page = staged(browser, sent(reference, draw_picture(0), "Alone"), tmp_path)
+    page = staged(browser, sent(reference, draw_picture(0), "Alone"), tmp_path, alone=True)
     try:
         expect(page.locator("[data-zoom]:visible")).to_have_count(0)
         page.keyboard.press("z")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +13,10 @@ import torch
 
 import tnet_core as tn
 from tests.support.models import picture
-from tnet_core.modeling import location_map
-from tnet_core.modeling.location_map import LocationMap, cell_geometry, choose_location_map
+from tnet_core.modeling import features
+from tnet_core.modeling.config import LocationMap
+from tnet_core.modeling.features import location_map
+from tnet_core.modeling.location_map import cell_geometry, choose_location_map
 from tnet_core.modeling.receptive_field import BlockMap, Field, survey
 
 pytestmark = pytest.mark.slow
@@ -257,3 +262,35 @@ def test_building_is_deterministic_and_leaves_the_global_generator_alone() -> No
     assert torch.equal(torch.rand(1), expected)
     assert all(torch.equal(first[key], second[key]) for key in first)
     assert not torch.equal(first["classifier.linear.weight"], other["classifier.linear.weight"])
+
+
+def test_a_checkpoint_keeps_what_a_run_of_its_backbone_showed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tn.build(tn.TNetConfig(backbone="resnet18", num_classes=3), device="cpu")
+    assert model.config == tn.TNetConfig(backbone="resnet18", num_classes=3) and "survey" not in repr(model.config)
+    folder = tn.save(model, tmp_path / "made")
+    features.survey_of.cache_clear()
+    monkeypatch.setattr(features, "survey", lambda *_: pytest.fail("the backbone was run again"))
+    again = tn.load(folder, device="cpu")
+    assert again.features.tap == model.features.tap and again.config.survey == model.config.survey
+    assert "survey" not in tn.traverse(again, np.zeros((64, 64, 3), np.uint8)).to_json()  # older versions read it
+
+
+@pytest.mark.parametrize("changes", [{"grid": 4}, {"base_resolution": 192}, {"backbone": "resnet26"}])
+def test_what_was_found_for_another_backbone_or_grid_is_found_anew(changes: dict[str, Any]) -> None:
+    model = tn.build(tn.TNetConfig(backbone="resnet18", num_classes=3), device="cpu")
+    other = replace(model.config, **changes)  # its survey is still the old one
+    assert tn.build(other, device="cpu").features.tap == location_map(other) != model.features.tap
+
+
+def test_a_survey_that_does_not_describe_its_backbone_is_refused(tmp_path: Path) -> None:
+    model = tn.build(tn.TNetConfig(backbone="resnet18", num_classes=3), device="cpu")
+    path = tn.save(model, tmp_path / "made") / "config.json"
+    content = json.loads(path.read_text())
+    content["survey"]["map"]["rows"][-1] = 500
+    path.write_text(json.dumps(content))
+    with pytest.raises(tn.TNetError, match="'survey' does not describe its backbone"):
+        tn.traverse(tn.load(tmp_path / "made", device="cpu"), np.zeros((64, 64, 3), np.uint8))
+    content["survey"]["map"]["rows"] = [-1]
+    path.write_text(json.dumps(content))
+    with pytest.raises(tn.TNetError, match=r"its field 'survey.map.rows"):
+        tn.load(tmp_path / "made", device="cpu")

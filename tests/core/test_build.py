@@ -13,6 +13,7 @@ import tnet_core as tn
 from tests.support.models import TINY
 
 
+@pytest.mark.slow
 def test_threads_that_build_at_once_get_the_same_weights() -> None:
     reference = tn.build(TINY, seed=5).state_dict()
     torch.manual_seed(11)

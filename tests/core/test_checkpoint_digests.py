@@ -11,7 +11,8 @@ import pytest
 
 import tnet_core as tn
 from tnet_core.checkpoints import digests
-from tnet_core.checkpoints.digests import FileDigest, check_digest, digest, is_remembered, matches_etag, remember
+from tnet_core.checkpoints.digests import check_digest, digest, is_remembered, matches_etag, remember
+from tnet_core.schemas.registry import FileDigest
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_caches")

@@ -13,20 +13,21 @@ import tnet_core as tn
 from tests.support.hub import LocalHub
 from tests.support.models import picture
 from tnet_core.checkpoints import FileDigest
-from tnet_core.checkpoints.hub_examples import ExampleSet, fetch_pictures
+from tnet_core.checkpoints.hub import fetch_pictures
+from tnet_core.schemas.registry import ExampleSet
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
 DATASET = "someone/bird-pictures"
 
 
-def encoded(seed: int, kind: str) -> bytes:
+def encode_picture(seed: int, kind: str) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(picture(40, 60, seed=seed)).save(buffer, kind)
     return buffer.getvalue()
 
 
-FILES = {"wren.png": encoded(1, "PNG"), "tits/great-tit.jpg": encoded(2, "JPEG")}
+FILES = {"wren.png": encode_picture(1, "PNG"), "tits/great-tit.jpg": encode_picture(2, "JPEG")}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def test_every_kind_of_model_survives_saving(config: tn.TNetConfig, tmp_path: Pa
         assert torch.equal(ours, theirs), name
     for (name, ours), theirs in zip(model.named_buffers(), loaded.buffers(), strict=True):
         assert torch.equal(ours, theirs), name
+
+
+def test_weights_have_the_mode_of_the_umask(tmp_path: Path) -> None:
+    for umask, mode in ((0o022, 0o644), (0o027, 0o640)):
+        before = os.umask(umask)
+        try:
+            folder = save(tiny(CONFIG), tmp_path / f"{umask:o}")
+        finally:
+            os.umask(before)
+        assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {mode}
 
 
 def test_names_provenance_and_evaluation_come_with_the_weights(checkpoint: Path) -> None:
@@ -98,6 +109,7 @@ def test_half_precision_is_small_and_computes_in_float32(checkpoint: Path, tmp_p
     assert stored["features.body.bn1.running_var"].dtype == torch.float32
 
 
+@pytest.mark.slow
 def test_half_precision_keeps_tensors_that_would_overflow(tmp_path: Path) -> None:
     model = copy.deepcopy(tiny(CONFIG))
     with torch.no_grad():

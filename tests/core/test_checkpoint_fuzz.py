@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 import tnet_core as tn
 from tests.support.checkpoints import CONFIG, NAMES, save_birds
 from tnet_core.checkpoints import load_folder
-from tnet_core.checkpoints.config_file import CheckpointConfig, read_config
-from tnet_core.checkpoints.evaluation import read_evaluation
-from tnet_core.checkpoints.registry_file import parse_registry
+from tnet_core.schemas.checkpoint import CheckpointConfig, read_config
+from tnet_core.schemas.evaluation import read_evaluation
+from tnet_core.schemas.registry import parse_registry
 
 pytestmark = pytest.mark.slow
 
 QUICK = settings(max_examples=150, deadline=20_000, suppress_health_check=[HealthCheck.too_slow])
 
-VALID_CONFIG = json.dumps(CheckpointConfig(CONFIG, NAMES, {"seed": 1}).to_json()).encode()
+VALID_CONFIG = json.dumps(CheckpointConfig.describe(CONFIG, NAMES, provenance={"seed": 1}).to_json()).encode()
 VALID_REGISTRY = b"""schema: 1
 checkpoints:
 - id: birds

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -18,7 +19,7 @@ from tests.support.hub import LocalHub
 from tnet_core.checkpoints import load
 from tnet_core.checkpoints.hub_client import HubClient
 from tnet_core.checkpoints.hub_errors import explain
-from tnet_core.checkpoints.hub_id import HubId
+from tnet_core.schemas.hub_id import HubId
 
 pytest_plugins = ["tests.support.checkpoint_fixtures"]
 
@@ -135,6 +136,43 @@ def test_other_refusals_are_one_sentence(
     monkeypatch.setattr("tests.support.hub._HubHandler.resolve", lambda self, *_: self.reply(status))
     with pytest.raises(tn.TNetError, match=complaint):
         load(f"hf:{REPO}")
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [("{path}", "redirects in a circle"), ("file:///etc/hostname", "neither http nor https")],
+)
+def test_a_redirect_that_leads_nowhere_is_named(
+    hub: LocalHub, monkeypatch: pytest.MonkeyPatch, place: str, complaint: str
+) -> None:
+    def redirect(handler: Any, *_: str) -> None:
+        about = {"X_Repo_Commit": "2" * 40, "X_Linked_Etag": f'"{"3" * 64}"', "X_Linked_Size": "100"}
+        handler.reply(302, Location=place.format(path=handler.path), **about)
+
+    monkeypatch.setattr("tests.support.hub._HubHandler.resolve", redirect)
+    with pytest.raises(tn.TNetError, match=complaint):
+        load(f"hf:{REPO}@{'2' * 40}")
+
+
+@pytest.mark.slow
+def test_a_server_that_sends_byte_by_byte_is_given_up(
+    hub: LocalHub, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = hub.commit(REPO, contents(checkpoint))
+
+    def dawdle(handler: Any) -> None:
+        handler.reply(200, Content_Length="100000")
+        for _ in range(400):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    monkeypatch.setattr("tests.support.hub._CdnHandler.do_GET", dawdle)
+    monkeypatch.setattr("tnet_core.checkpoints.hub_errors._WINDOW", 0.3)
+    started = time.perf_counter()
+    with pytest.raises(tn.TNetError, match=r"The server 127\.0\.0\.1 sent \d+ bytes in \d+ seconds, too slow"):
+        load(f"hf:{REPO}@{commit}")
+    assert time.perf_counter() - started < 15
 
 
 def test_an_endpoint_that_is_not_an_address(own_caches: None, monkeypatch: pytest.MonkeyPatch) -> None:

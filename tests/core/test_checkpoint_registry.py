@@ -34,7 +34,7 @@ def test_an_entry_is_read_with_all_its_fields(checkpoint: Path) -> None:
     assert registry.ids == ["birds"]
     assert entry.folder == checkpoint.resolve()
     assert entry.hub is None
-    assert entry.licence_data == "CC-BY-4.0"
+    assert entry.licence.data == "CC-BY-4.0"
     assert entry.size == sum(path.stat().st_size for path in checkpoint.iterdir())
     assert entry.where == "folder garden-birds"
 
@@ -95,54 +95,63 @@ def _digest(sha256: Any = "a" * 64, size: Any = 5) -> dict[str, Any]:
         (_without("id"), "entry 1, field 'id'"),
         (_set("id", "a/b"), "entry 1, field 'id'"),
         (_set("id", "x" * 65), "entry 1, field 'id'"),
-        (_without("title"), "entry 'birds', field 'title': is missing"),
-        (_set("description", "two\nlines"), "field 'description': must be one line"),
-        (_set("title", "x" * 121), "field 'title': must be a printable text of at most 120"),
-        (_set("title", "\x1b[2J"), "field 'title': must be a printable text"),
+        (_without("title"), "entry 'birds', field 'title' is missing"),
+        (_set("description", "two\nlines"), "field 'description' must be one line"),
+        (_set("title", "x" * 121), "field 'title' must be a printable text of at most 120"),
+        (_set("title", "\x1b[2J"), "field 'title' must be a printable text"),
         (_set("title", {"a": "b"}), "field 'title'"),
-        (_set("colour", "red"), "field 'colour': is not a field of an entry"),
-        (_without("source"), "field 'source': is missing"),
-        (_set("source", "garden-birds"), "field 'source': must be a mapping"),
-        (_set("source", {}), "field 'source': must hold either"),
-        (_set("source", {"folder": "x", "repo": "a/b"}), "field 'source': must hold either"),
-        (_set("source", {"repo": "a/b"}), "field 'source': must hold either"),
-        (_set("source", {"repo": "a/b", "commit": "main"}), "field 'source.commit': must be a full commit"),
+        (_set("colour", "red"), "field 'colour' is not a known field"),
+        (_without("source"), "field 'source' is missing"),
+        (_set("source", "garden-birds"), "field 'source' is 'garden-birds', but must be a mapping"),
+        (_set("source", {}), "field 'source' must hold either"),
+        (_set("source", {"folder": "x", "repo": "a/b"}), "field 'source' must hold either"),
+        (_set("source", {"repo": "a/b"}), "field 'source' must hold either"),
+        (_set("source", {"repo": "a/b", "commit": "main"}), "field 'source.commit' must be a full commit"),
         (_set("source", {"repo": "a/b", "commit": "A" * 40}), "field 'source.commit'"),
         (_set("source", {"repo": "birds", "commit": COMMIT}), "field 'source.repo': 'birds' is not a Hub repository"),
         (_set("source", {"repo": "../x", "commit": COMMIT}), "field 'source.repo'"),
-        (_set("source", {"folder": "../outside"}), "field 'source.folder': must be a path inside"),
+        (_set("source", {"folder": "../outside"}), "field 'source.folder' must be a path inside"),
         (_set("source", {"folder": "/etc"}), "field 'source.folder'"),
         (_set("source", {"folder": "."}), "field 'source.folder'"),
         (_set("source", {"folder": "C:\\x"}), "field 'source.folder'"),
-        (_set("hub", {"repo": "a/b"}), "field 'hub': must hold 'repo' and 'commit'"),
-        (_set("licence", {"weights": "MIT"}), "field 'licence.data': is missing"),
-        (_set("licence", "MIT"), "field 'licence': must be a mapping"),
-        (_without("citation"), "field 'citation': is missing"),
-        (_without("numbers"), "field 'numbers': is missing"),
-        (_without("files"), "field 'files': is missing"),
-        (_set("files", {"config.json": _digest()["config.json"]}), "field 'files.model.safetensors': is missing"),
-        (_set("files", {"model.bin": {}}), "field 'files.model.bin': is not a checkpoint's"),
-        (_set("files", {"../config.json": {}}), "is not a checkpoint's"),
-        (_set("files", _digest(sha256="abc")), "field 'files.config.json.sha256': must be 64"),
+        (_set("hub", {"repo": "a/b"}), "field 'hub.commit' is missing"),
+        (_set("licence", {"weights": "MIT"}), "field 'licence.data' is missing"),
+        (_set("licence", "MIT"), "field 'licence' is 'MIT', but must be a mapping"),
+        (_without("citation"), "field 'citation' is missing"),
+        (_without("numbers"), "field 'numbers' is missing"),
+        (_without("files"), "field 'files' is missing"),
+        (_set("files", {"config.json": _digest()["config.json"]}), "field 'files' does not name model.safetensors"),
+        (
+            _set("files", _digest() | {"model.bin": _digest()["config.json"]}),
+            "field 'files' names 'model.bin'",
+        ),
+        (_set("files", _digest() | {"../config.json": _digest()["config.json"]}), "is not a checkpoint's"),
+        (_set("files", _digest(sha256="abc")), "field 'files.config.json.sha256' must be 64"),
         (_set("files", _digest(size=0)), "field 'files.config.json.size'"),
         (_set("files", _digest(size=-4)), "field 'files.config.json.size'"),
         (_set("files", _digest(size="many")), "field 'files.config.json.size'"),
-        (_set("files", _digest(size=10**11)), "field 'files.config.json.size'"),
-        (_set("examples", "someone/pictures"), "field 'examples': must be a mapping"),
-        (_set("examples", {"dataset": "a/b"}), "field 'examples': must hold 'dataset', 'commit', 'licence'"),
-        (_set("examples", _examples(colour="red")), "field 'examples': must hold"),
+        (_set("files", _digest(size=10**11)), "field 'files' gives 'config.json' 100000000000 bytes"),
+        (_set("examples", "someone/pictures"), "field 'examples' is 'someone/pictures', but must be a mapping"),
+        (_set("examples", {"dataset": "a/b"}), "field 'examples.commit' is missing"),
+        (_set("examples", _examples(colour="red")), "field 'examples.colour' is not a known field"),
         (_set("examples", _examples(dataset="pictures")), "field 'examples.dataset': 'pictures' is not a Hub"),
-        (_set("examples", _examples(commit="main")), "field 'examples.commit': must be a full commit"),
-        (_set("examples", _examples(licence="two\nlines")), "field 'examples.licence': must be one line"),
-        (_set("examples", _examples(files={})), "field 'examples.files': must list 1 to 24 pictures"),
+        (_set("examples", _examples(commit="main")), "field 'examples.commit' must be a full commit"),
+        (_set("examples", _examples(licence="two\nlines")), "field 'examples.licence' must be one line"),
+        (_set("examples", _examples(files={})), "field 'examples.files' must list 1 to 24 pictures"),
         (_set("examples", _pictures(*(f"{n}.jpg" for n in range(25)))), "must list 1 to 24 pictures"),
-        (_set("examples", _pictures("../wren.jpg")), "field 'examples.files.../wren.jpg': must be the path"),
-        (_set("examples", _pictures("/etc/x.jpg")), "must be the path of a picture"),
-        (_set("examples", _pictures("a/../b.jpg")), "must be the path of a picture"),
-        (_set("examples", _pictures("a\\b.jpg")), "must be the path of a picture"),
-        (_set("examples", _pictures("model.pt")), "must be the path of a picture (.jpg, .jpeg, .png, .webp)"),
-        (_set("examples", _pictures("wren.jpg", size=13 << 20)), "field 'examples.files.wren.jpg.size'"),
-        (_set("examples", _examples(files={"wren.jpg": 5})), "field 'examples.files.wren.jpg': must be a mapping"),
+        (_set("examples", _pictures("../wren.jpg")), "names '../wren.jpg', which is not the path"),
+        (_set("examples", _pictures("/etc/x.jpg")), "is not the path of a picture"),
+        (_set("examples", _pictures("a/../b.jpg")), "is not the path of a picture"),
+        (_set("examples", _pictures("a\\b.jpg")), "is not the path of a picture"),
+        (_set("examples", _pictures("model.pt")), "is not the path of a picture (.jpg, .jpeg, .png, .webp)"),
+        (
+            _set("examples", _pictures("wren.jpg", size=13 << 20)),
+            "'examples.files' gives 'wren.jpg' 13631488",
+        ),
+        (
+            _set("examples", _examples(files={"wren.jpg": 5})),
+            "'examples.files.wren.jpg' is '5', but must be",
+        ),
     ],
 )
 def test_a_wrong_field_is_named_with_its_entry(checkpoint: Path, edit: Any, complaint: str) -> None:
@@ -158,31 +167,31 @@ def test_a_link_cannot_lead_out_of_the_registry_folder(checkpoint: Path, tmp_pat
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "garden-birds").symlink_to(checkpoint)
-    with pytest.raises(tn.TNetError, match=r"'source\.folder': must be a path inside"):
+    with pytest.raises(tn.TNetError, match=r"'source\.folder' must be a path inside"):
         _load(write_registry(inner / "mine.yaml", entry_fields(checkpoint)))
 
 
 def test_hub_block_and_hub_source_exclude_each_other(checkpoint: Path) -> None:
     place = {"repo": "a/b", "commit": COMMIT}
-    with pytest.raises(tn.TNetError, match="'hub': belongs to entries whose source is a folder"):
+    with pytest.raises(tn.TNetError, match="field 'hub', which belongs to entries whose source is a folder"):
         _load(write_registry(checkpoint.parent / "x.yaml", entry_fields(checkpoint, source=place, hub=place)))
 
 
 def test_an_id_appears_once(checkpoint: Path) -> None:
     fields = entry_fields(checkpoint)
-    with pytest.raises(tn.TNetError, match="entry 'birds', field 'id': appears twice"):
+    with pytest.raises(tn.TNetError, match="has the id 'birds' more than once"):
         _load(write_registry(checkpoint.parent / "x.yaml", fields, fields))
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "needs the field 'checkpoints'"),
-        ("- a", "needs the field 'checkpoints'"),
+        ("", "it is None, but must be a mapping"),
+        ("- a", "it is ['a'], but must be a mapping"),
         ("checkpoints: x", "must be a list"),
-        ("checkpoints: [x]", "entry 1: must be a mapping"),
-        ("schema: 2\ncheckpoints: []", "its schema is '2'"),
-        ("checkpoints: []\nmore: 1", "unknown field(s): more"),
+        ("checkpoints: [x]", "entry 1 is 'x', but must be a mapping"),
+        ("schema: 2\ncheckpoints: []", "its field 'schema' is '2'"),
+        ("checkpoints: []\nmore: 1", "its field 'more' is not a known field"),
         ("checkpoints: []\ncheckpoints: []", "'checkpoints' appears twice (line 2)"),
         ("checkpoints: [\n", "not valid YAML"),
         ("a: &a [x]\nb: *a", "anchors and aliases"),
@@ -190,7 +199,7 @@ def test_an_id_appears_once(checkpoint: Path) -> None:
         ("[" * 5000, "nested deeper"),
         ("? [a]\n: b", "used as a key (line 1)"),
         ('a: "\\UFFFFFFFF"', "not valid YAML"),
-        ("a: !!python/object/apply:os.system [ls]\ncheckpoints: []", "unknown field"),
+        ("a: !!python/object/apply:os.system [ls]\ncheckpoints: []", "its field 'a' is not a known field"),
         ("a\x00b", "not valid YAML"),
     ],
 )

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core import compare
-from tnet_core.compare.ranks import average_ranks
 
 few = settings(max_examples=25, deadline=None)
 WIDER = replace(TINY, grid=4, location_rows=(1, 2, 4, 5))
 LEVELS = {2: (TINY, (9,)), 3: (TINY_3L, (3, 2))}
 
 
-def looked(cells: list[int], seed: int = 0) -> tn.Trace:
+def trace_looks(cells: list[int], seed: int = 0) -> tn.Trace:
     return tn.traverse(tiny(), picture(seed=seed), budget=(len(cells),), policy=cells)
 
 
@@ -27,8 +26,10 @@ def looked(cells: list[int], seed: int = 0) -> tn.Trace:
 
 
 def test_ties_share_the_mean_of_their_ranks() -> None:
-    assert average_ranks([10, 30, 20, 30, 5]).tolist() == [2, 4.5, 3, 4.5, 1]
-    assert average_ranks([7, 7, 7]).tolist() == [2, 2, 2]
+    ranks = np.array([2, 4.5, 3, 4.5, 1])  # of 10, 30, 20, 30, 5
+    for other in ([1, 2, 3, 4, 5], [5, 1, 4, 2, 3]):
+        expected = np.corrcoef(ranks, other)[0, 1]
+        assert compare.spearman([10, 30, 20, 30, 5], other) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +52,10 @@ def test_correlations_are_those_worked_out_by_hand(x: list[int], y: list[int], r
 def test_what_does_not_vary_has_no_correlation() -> None:
     assert compare.spearman([1, 1, 1], [1, 2, 3]) is None
     assert compare.kendall([1, 2, 3], [0, 0, 0]) is None
-    flat = looked([0])
+    flat = trace_looks([0])
     grid = replace(flat.distributions[0], logits=np.zeros((3, 3), np.float32))
     assert compare.score_correlation(replace(flat, distributions=(grid,)), flat) is None
-    assert compare.order_correlation(looked([]), looked([4])) is None
+    assert compare.order_correlation(trace_looks([]), trace_looks([4])) is None
 
 
 def test_the_networks_own_order_correlates_as_its_scores_do() -> None:
@@ -66,7 +67,7 @@ def test_the_networks_own_order_correlates_as_its_scores_do() -> None:
 
 
 def test_looks_that_were_not_taken_tie_for_the_last_place() -> None:
-    order = compare.order_correlation(looked([4]), looked([4, 0, 1, 2, 3, 5, 6, 7, 8]))
+    order = compare.order_correlation(trace_looks([4]), trace_looks([4, 0, 1, 2, 3, 5, 6, 7, 8]))
     assert order is not None
     # one rank against nine: of 36 pairs 8 are told apart by both, and both agree
     assert order.kendall == pytest.approx(8 / np.sqrt(8 * 36))
@@ -77,19 +78,19 @@ def test_looks_that_were_not_taken_tie_for_the_last_place() -> None:
 
 def test_cells_and_areas_are_those_counted_by_hand() -> None:
     """128 px, 3 x 3 cells of 64 px at a stride of 32: cells 0 and 2 lie apart, 0 and 1 share half."""
-    a, b = looked([0]), looked([2, 0])
+    a, b = trace_looks([0]), trace_looks([2, 0])
     found = compare.overlap(a, b, (0,), (0, 1))
     assert found.cells == {2: 1 / 2}
     assert found.area == {2: pytest.approx(1 / 2)}
     assert compare.shared_cells(a, b, (0,), (0,)) == {2: 0}
     assert compare.area_overlap(a, b, (0,), (0,)) == {2: 0}
-    half = compare.area_overlap(a, looked([1]), (0,), (0,))
+    half = compare.area_overlap(a, trace_looks([1]), (0,), (0,))
     assert half == {2: pytest.approx(1 / 3)}  # 32 of 96 columns
     assert compare.overlap(a, b, (), ()) == compare.Overlap({2: None}, {2: None})
 
 
 def test_areas_can_be_compared_where_cells_cannot() -> None:
-    a = looked([0])
+    a = trace_looks([0])
     b = tn.traverse(tiny(WIDER), picture(), budget=(16,), policy="raster")
     found = compare.overlap(a, b, (0,), (0,))
     assert found.cells == {2: None}
@@ -104,32 +105,32 @@ def test_levels_are_compared_one_by_one_by_the_whole_path() -> None:
     a, b = (tn.traverse(tiny(TINY_3L), picture(), budget=(2, 2), policy=policy) for policy in (table, other))
     found = compare.overlap(a, b, a.select(), b.select())
     assert found.cells == {2: 1 / 3, 3: 1 / 7}  # cell 1; in it cell 6, while the 3 and 4 of others are other places
-    flat = compare.overlap(looked([1]), b, (0,), b.select())
+    flat = compare.overlap(trace_looks([1]), b, (0,), b.select())
     assert flat.cells == {2: 1 / 2, 3: 0.0}  # one of them never goes that deep
 
 
 def test_agreement_counts_the_first_looks_of_both() -> None:
-    assert compare.agreement(looked([0, 1, 2, 3]), looked([1, 5, 0])) == (0, 1 / 2, 2 / 3)
-    assert compare.agreement(looked([]), looked([1])) == ()
+    assert compare.agreement(trace_looks([0, 1, 2, 3]), trace_looks([1, 5, 0])) == (0, 1 / 2, 2 / 3)
+    assert compare.agreement(trace_looks([]), trace_looks([1])) == ()
 
 
 def test_a_budget_takes_what_a_trace_has() -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 1))
     assert compare.within(deep, (9, 9)) == deep.select()
     assert compare.within(deep, (1,)) == deep.select(budget=(1, 0))
-    assert compare.within(looked([3, 4]), (1, 5)) == (0,)
+    assert compare.within(trace_looks([3, 4]), (1, 5)) == (0,)
 
 
 def test_one_picture_is_known_by_its_content() -> None:
-    assert compare.same_image(looked([0]), looked([1]))
-    assert not compare.same_image(looked([0]), looked([0], seed=1))
+    assert compare.same_image(trace_looks([0]), trace_looks([1]))
+    assert not compare.same_image(trace_looks([0]), trace_looks([0], seed=1))
 
 
 # Classes and ledgers ----------------------------------------------------------------------------
 
 
 def test_classes_are_matched_by_name() -> None:
-    a, b = looked([0]), looked([0])
+    a, b = trace_looks([0]), trace_looks([0])
     assert compare.common_classes(a, b) == tuple((cls, cls) for cls in range(7))
     a = replace(a, class_names=("crane", "wren", "crane", "x", "y", "z", "u"))
     assert compare.common_classes(a, b) == ()
@@ -138,7 +139,7 @@ def test_classes_are_matched_by_name() -> None:
 
 
 def test_rows_are_matched_by_cell_and_missing_ones_count_as_zero() -> None:
-    a, b = looked([0, 4]), looked([4, 8])
+    a, b = trace_looks([0, 4]), trace_looks([4, 8])
     found = compare.ledger_difference(a, b, (3, 3), (0, 1), (0, 1))
     assert [(row.path, row.a, row.b) for row in found.rows] == [
         (None, None, None), ((0,), 0, None), ((4,), 1, 0), ((8,), None, 1),
@@ -151,7 +152,7 @@ def test_rows_are_matched_by_cell_and_missing_ones_count_as_zero() -> None:
 
 
 def test_without_a_common_grid_only_the_context_is_matched() -> None:
-    a, b = looked([0]), tn.traverse(tiny(WIDER), picture(), budget=(1,), policy=[0])
+    a, b = trace_looks([0]), tn.traverse(tiny(WIDER), picture(), budget=(1,), policy=[0])
     found = compare.ledger_difference(a, b, (1, 1), (0,), (0,))
     assert [(row.a, row.b) for row in found.rows] == [(None, None), (0, None), (None, 0)]
     assert found.rows[0].left is not None and found.rows[0].right is not None
@@ -263,7 +264,7 @@ def test_looks_that_cannot_be_taken_are_refused() -> None:
     with pytest.raises(tn.TNetError, match="every cell"):
         compare.ordered(deep, "centre")
     with pytest.raises(tn.TNetError, match="every cell"):
-        compare.ordered(looked([1, 2]), "centre")
+        compare.ordered(trace_looks([1, 2]), "centre")
     everything = tn.traverse(tiny(), picture(), budget=(9,))
     for wrong in ("nowhere", [9], [1, 1], "random:-1"):
         with pytest.raises(tn.TNetError):

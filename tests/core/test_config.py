@@ -35,7 +35,7 @@ def test_presets_survive_json(name: str) -> None:
     ("changes", "message"),
     [
         ({"grid": 1}, "'grid' is 1"),
-        ({"grid": 5.0}, "'grid'.*must be int"),
+        ({"grid": 5.0}, "'grid' is 5.0, but must be a whole number"),
         ({"levels": 0}, "'levels' is 0"),
         ({"cell_fraction": 1.0}, "'cell_fraction' is 1.0"),
         ({"cell_fraction": float("nan")}, "'cell_fraction'"),
@@ -46,7 +46,7 @@ def test_presets_survive_json(name: str) -> None:
         ({"budget": [5]}, "'budget'"),
         ({"sampling": "bicubic"}, "'sampling'"),
         ({"backbone": 7}, "'backbone'"),
-        ({"std": (0.5, 0.0, 0.5)}, "'std'"),
+        ({"std": (0.5, 0.0, 0.5)}, r"'std\[1\]' is 0.0, but must be more than 0"),
         ({"location_rows": (1, 2, 3, 4, 5)}, "both 'location_block' and 'location_rows'"),
         ({"location_block": "b", "location_rows": (1, 2, 3, 4, 4)}, "5 increasing row numbers"),
         ({"location": "none"}, "A baseline"),

@@ -10,7 +10,20 @@ import pytest
 
 import tnet_core as tn
 from tests.support.models import TINY, picture
-from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull, score, spearman
+from tnet_core.counterfactual import (
+    Lattice,
+    Move,
+    compare,
+    fates,
+    find_look_at,
+    find_nearest_cell,
+    moved,
+    pasted,
+    place,
+    pull,
+    score,
+    spearman,
+)
 from tnet_core.counterfactual.transforms import pixel_box
 
 
@@ -200,7 +213,30 @@ def test_an_enlarged_cell_between_two_others_counts_at_either() -> None:
     assert fates([13], [14], lattice, placement)[0].again == 0
 
 
-@pytest.mark.parametrize("move", [Move(flip=True), Move(scale=0.5), Move(dx=0.2, dy=-0.2), Move(scale=1.6)])
+def test_a_look_inside_enlarged_content_is_at_it_and_one_beside_it_is_not() -> None:
+    lattice, placement = Lattice.of(GRID, 448, 448), place(Move(scale=1.6), 448, 448)
+    width, step = lattice.size[0], lattice.step[0]
+    edges = [(col - width / 2, col + width / 2) for col in lattice.cols]
+    low, high = placement.x.span(*edges[1])  # of the content of cell 6, in the second row and column
+    again = [fates([6], [cell], lattice, placement)[0].again == 0 for cell in range(25)]
+    inside = [low - 0.05 * step <= left and right <= high + 0.05 * step for left, right in edges]
+    assert again == [down and across for down in inside for across in inside]
+    assert inside == [True, True, False, False, False]
+    # half as large: the look that shows all of it is at it, although its centre is not the nearest one
+    smaller = place(Move(scale=0.5), 448, 448)
+    assert fates([0], [6], lattice, smaller)[0].kind == "followed"
+
+
+def test_a_copy_between_cells_belongs_to_the_nearest() -> None:
+    boxes = [(x / 4, y / 4, x / 4 + 0.25, y / 4 + 0.25) for y in range(4) for x in range(4)]
+    assert find_nearest_cell(boxes, (0.3, 0.05, 0.55, 0.3)) == 1
+    assert find_look_at([boxes[0], boxes[1]], (0.3, 0.05, 0.55, 0.3)) == 1
+    assert find_look_at([boxes[0], boxes[5]], (0.3, 0.05, 0.55, 0.3)) is None
+    values = np.arange(16.0)
+    assert pull(values, values, boxes, 0, 1, (0.3, 0.05, 0.55, 0.3)).untouched == 12
+
+
+@pytest.mark.parametrize("move", [Move(flip=True), Move(dx=0.2, dy=-0.2), Move(flip=True, dx=0.3)])
 def test_the_first_look_is_told_alike_by_the_grid_and_by_its_fate(move: Move) -> None:
     lattice, placement = Lattice.of(GRID, 448, 448), place(move, 448, 448)
     old, new = grids(40).reshape(-1, 25), np.random.default_rng(9).normal(size=(40, 25))

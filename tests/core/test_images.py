@@ -31,7 +31,7 @@ def opened(image: object) -> np.ndarray:
     return source.array
 
 
-def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+def encode_picture(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return buffer.getvalue()
@@ -62,7 +62,7 @@ def png_header(width: int, height: int) -> bytes:
 
 def test_path_bytes_pillow_and_array_agree(tmp_path: Path) -> None:
     pixels = picture(20, 30)
-    data = encoded(Image.fromarray(pixels))
+    data = encode_picture(Image.fromarray(pixels))
     (tmp_path / "a.png").write_bytes(data)
     for image in (pixels, Image.fromarray(pixels), data, tmp_path / "a.png", str(tmp_path / "a.png")):
         np.testing.assert_array_equal(opened(image), pixels)
@@ -93,7 +93,7 @@ def test_exif_orientation_is_applied(orientation: int, piece: int, kind: str, mo
         7: flipped[::-1, ::-1],
         8: np.rot90(upright, 3),
     }[orientation]
-    data = encoded(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif.tobytes())
+    data = encode_picture(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif.tobytes())
     np.testing.assert_array_equal(opened(data), upright)
     lazy = Image.open(io.BytesIO(data))
     np.testing.assert_array_equal(opened(lazy), upright)
@@ -102,20 +102,20 @@ def test_exif_orientation_is_applied(orientation: int, piece: int, kind: str, mo
 
 def test_greyscale_becomes_three_equal_channels() -> None:
     grey = picture()[:, :, 0]
-    for image in (grey, grey[:, :, None], encoded(Image.fromarray(grey))):
+    for image in (grey, grey[:, :, None], encode_picture(Image.fromarray(grey))):
         np.testing.assert_array_equal(opened(image), np.repeat(grey[:, :, None], 3, 2))
 
 
 def test_one_bit_images_become_black_and_white() -> None:
     bits = picture()[:, :, 0] > 127
-    np.testing.assert_array_equal(opened(encoded(Image.fromarray(bits)))[:, :, 0], bits * 255)
+    np.testing.assert_array_equal(opened(encode_picture(Image.fromarray(bits)))[:, :, 0], bits * 255)
 
 
 def test_transparency_is_shown_on_white() -> None:
     rgba = np.dstack([picture(), np.full((128, 128), 255, np.uint8)])
     rgba[:64, :, 3] = 0
     rgba[:, :64, :3] = 7  # colour hidden under transparent pixels must not show
-    for image in (rgba, Image.fromarray(rgba), encoded(Image.fromarray(rgba))):
+    for image in (rgba, Image.fromarray(rgba), encode_picture(Image.fromarray(rgba))):
         result = opened(image)
         assert (result[:64] == 255).all()
         np.testing.assert_array_equal(result[64:], rgba[64:, :, :3])
@@ -125,13 +125,13 @@ def test_palette_with_a_transparent_colour_is_shown_on_white() -> None:
     image = Image.new("P", (4, 2), 1)
     image.putpalette([10, 20, 30, 200, 100, 50])
     image.paste(0, (0, 0, 2, 2))
-    result = opened(encoded(image, transparency=0))
+    result = opened(encode_picture(image, transparency=0))
     assert (result[:, :2] == 255).all() and (result[:, 2:] == (200, 100, 50)).all()
 
 
 def test_grey_with_alpha_is_shown_on_white() -> None:
     image = Image.merge("LA", [Image.new("L", (3, 3), 0), Image.new("L", (3, 3), 51)])
-    assert (opened(encoded(image)) == 204).all()  # black at 20 % over white
+    assert (opened(encode_picture(image)) == 204).all()  # black at 20 % over white
 
 
 def test_every_mode_with_alpha_is_shown_on_white() -> None:
@@ -150,7 +150,7 @@ def test_every_mode_with_alpha_is_shown_on_white() -> None:
 def test_cmyk_becomes_rgb() -> None:
     image = Image.new("CMYK", (8, 8), (255, 0, 0, 0))  # pure cyan
     assert (opened(image) == (0, 255, 255)).all()
-    through_jpeg = opened(encoded(image, "JPEG", quality=100)).astype(int)
+    through_jpeg = opened(encode_picture(image, "JPEG", quality=100)).astype(int)
     assert (abs(through_jpeg - (0, 255, 255)) <= 3).all()
 
 
@@ -199,7 +199,7 @@ def test_tiffs_in_which_zero_is_white_are_turned_round() -> None:
 
 def test_a_transparent_shade_of_sixteen_bits_is_shown_on_white() -> None:
     image = Image.fromarray(np.array([[0, 1000, 1001]], np.uint16))
-    np.testing.assert_array_equal(opened(encoded(image, transparency=1000))[0, :, 0], [0, 255, 4])
+    np.testing.assert_array_equal(opened(encode_picture(image, transparency=1000))[0, :, 0], [0, 255, 4])
 
 
 @pytest.mark.parametrize("values", [[0, 65536], [-1, 7]])
@@ -215,7 +215,7 @@ def test_floats_are_scaled_by_the_unit_range_alone() -> None:
     dim = np.array([[0, 0.001, 0.5]], np.float32)
     for values in (dim, dim * 2):
         expected = np.rint(values * 255).astype(np.uint8)
-        for image in (values, Image.fromarray(values), encoded(Image.fromarray(values), "TIFF")):
+        for image in (values, Image.fromarray(values), encode_picture(Image.fromarray(values), "TIFF")):
             np.testing.assert_array_equal(opened(image)[:, :, 1], expected)
 
 
@@ -234,14 +234,14 @@ def test_floats_outside_the_unit_range_are_refused(value: float, message: str) -
 def test_lossless_formats_are_read_exactly(kind: str) -> None:
     options = {"lossless": True} if kind == "WEBP" else {}
     pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(opened(encoded(Image.fromarray(pixels), kind, **options)), pixels)
+    np.testing.assert_array_equal(opened(encode_picture(Image.fromarray(pixels), kind, **options)), pixels)
 
 
 @pytest.mark.parametrize(
     ("kind", "options"), [("JPEG", {"subsampling": 0}), ("GIF", {}), ("AVIF", {"subsampling": "4:4:4"})]
 )
 def test_lossy_formats_are_read_closely(kind: str, options: dict[str, object]) -> None:
-    result = opened(encoded(Image.fromarray(picture()), kind, **options))
+    result = opened(encode_picture(Image.fromarray(picture()), kind, **options))
     assert abs(result.astype(int) - picture()).mean() < 3
 
 
@@ -268,7 +268,7 @@ def test_the_limit_of_pixels_is_ours_and_is_silent(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(decode, "PIECE", 5_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_array_equal(opened(encoded(Image.fromarray(picture()))), picture())
+        np.testing.assert_array_equal(opened(encode_picture(Image.fromarray(picture()))), picture())
     assert Image.MAX_IMAGE_PIXELS == 10_000
 
 
@@ -291,7 +291,7 @@ BIG = 3600  # 37 MB of RGB
         (lambda: np.full((BIG, BIG, 4), 9, np.uint8), 60 * MB),
         (lambda: Image.new("RGBA", (BIG, BIG), "red"), 60 * MB),
         (lambda: Image.new("F", (BIG, BIG), 0.5), 60 * MB),
-        (lambda: encoded(Image.new("RGB", (BIG, BIG), "red")), 115 * MB),  # and Pillow's own 49 MB
+        (lambda: encode_picture(Image.new("RGB", (BIG, BIG), "red")), 115 * MB),  # and Pillow's own 49 MB
     ],
     ids=["uint8", "uint16", "float", "rgba", "pillow rgba", "pillow float", "file"],
 )
@@ -305,7 +305,7 @@ def test_opening_takes_little_more_memory_than_the_result(make: Callable[[], obj
 
 
 def test_the_hash_names_the_file_or_else_the_pixels(tmp_path: Path) -> None:
-    data = encoded(Image.fromarray(picture()))
+    data = encode_picture(Image.fromarray(picture()))
     (tmp_path / "a.png").write_bytes(data)
     from_file, from_array = tn.ImageSource.open(tmp_path / "a.png"), tn.ImageSource.open(picture())
     assert (from_file.hashed, from_file.sha256) == ("file", hashlib.sha256(data).hexdigest())

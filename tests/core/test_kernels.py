@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import torch
 import tnet_core as tn
 from tests.support.kernels import CPU, PADDED, ROOT, noise, of_cpu, on, same, some_regions
 from tests.support.models import TINY
+from tests.support.processes import run_python
 from tnet_core.imageio.source import ArraySource, ImageSource
 from tnet_core.inference.cuda_graphs import FixedShapes, graphed
 from tnet_core.modeling.config import Sampling
@@ -169,7 +169,7 @@ def test_only_small_images_in_memory_are_copied_whole(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_without_triton_everything_works_and_torch_gathers() -> None:
+def test_without_triton_everything_works_and_torch_gathers(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['triton'] = None\n"
         "import numpy as np, tnet_core as tn\n"
@@ -179,7 +179,7 @@ def test_without_triton_everything_works_and_torch_gathers() -> None:
         "print(used, trace.prediction, trace.logits().max())"
     )
     environment = os.environ | {"TNET_KERNELS": "on", "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = run_python("-c", script, cwd=ROOT, env=environment, folder=tmp_path, timeout=240)
     assert done.returncode == 0, done.stderr
     expected = tn.traverse(tn.load("tnet-needles", device="cpu"), ROOT / "examples" / "needles-1.webp")
     used, prediction, largest = done.stdout.rsplit(maxsplit=2)

@@ -26,7 +26,7 @@ __all__ = ["as_large"]
 ROOT = Path(__file__).parents[2]
 
 
-def refused(path: Path) -> str:
+def read_refusal(path: Path) -> str:
     with pytest.raises(tn.TNetError) as error:
         tn.traverse(tiny(), path, sampling="native")
     text = str(error.value)
@@ -47,7 +47,7 @@ def field(data: bytes, tag: int) -> int:
 def test_a_truncated_tiff(keep: float, tmp_path: Path, as_large: None) -> None:
     data = tiff(tmp_path / "a.tif", scene(300, 300), pyramid=True).read_bytes()
     (tmp_path / "cut.tif").write_bytes(data[: int(keep * len(data))])
-    assert "damaged or cut off" in refused(tmp_path / "cut.tif")
+    assert "damaged or cut off" in read_refusal(tmp_path / "cut.tif")
 
 
 def test_a_tiff_that_lies_about_its_size(tmp_path: Path, as_large: None) -> None:
@@ -56,7 +56,7 @@ def test_a_tiff_that_lies_about_its_size(tmp_path: Path, as_large: None) -> None
         struct.pack_into("<HII", data, field(data, tag) - 6, 4, 1, 60_000)
     path = tmp_path / "lie.tif"
     path.write_bytes(data)
-    assert "60000 x 60000 pixels, which take 219961 tiles, but holds 9" in refused(path)
+    assert "60000 x 60000 pixels, which take 219961 tiles, but holds 9" in read_refusal(path)
 
 
 def test_a_tiff_whose_tiles_lie_beyond_its_end(tmp_path: Path, as_large: None) -> None:
@@ -64,10 +64,10 @@ def test_a_tiff_whose_tiles_lie_beyond_its_end(tmp_path: Path, as_large: None) -
     offsets = struct.unpack_from("<I", data, field(data, 324))[0]
     struct.pack_into("<I", data, offsets + 4, 0xFFFFFF00)
     (tmp_path / "b.tif").write_bytes(data)
-    assert "tiles reach beyond its end" in refused(tmp_path / "b.tif")
+    assert "tiles reach beyond its end" in read_refusal(tmp_path / "b.tif")
     struct.pack_into("<I", data, offsets + 4, 0)
     (tmp_path / "c.tif").write_bytes(data)
-    assert "leaves out some of its tiles" in refused(tmp_path / "c.tif")
+    assert "leaves out some of its tiles" in read_refusal(tmp_path / "c.tif")
 
 
 def test_directories_in_a_circle(tmp_path: Path, as_large: None) -> None:
@@ -76,7 +76,7 @@ def test_directories_in_a_circle(tmp_path: Path, as_large: None) -> None:
     count = struct.unpack_from("<H", data, start)[0]
     struct.pack_into("<I", data, start + 2 + 12 * count, start)
     (tmp_path / "b.tif").write_bytes(data)
-    assert "form a circle" in refused(tmp_path / "b.tif")
+    assert "form a circle" in read_refusal(tmp_path / "b.tif")
 
 
 def test_damage_inside_a_tile_a_jpeg_and_a_png(tmp_path: Path, as_large: None) -> None:
@@ -84,12 +84,12 @@ def test_damage_inside_a_tile_a_jpeg_and_a_png(tmp_path: Path, as_large: None) -
     offset = struct.unpack_from("<I", data, struct.unpack_from("<I", data, field(data, 324))[0])[0]
     data[offset : offset + 200] = bytes(200)
     (tmp_path / "b.tif").write_bytes(data)
-    assert "damaged or cut off" in refused(tmp_path / "b.tif")
+    assert "damaged or cut off" in read_refusal(tmp_path / "b.tif")
     for kind in ("jpg", "png"):
         Image.fromarray(scene(300, 300)).save(tmp_path / f"a.{kind}")
         whole = (tmp_path / f"a.{kind}").read_bytes()
         (tmp_path / f"b.{kind}").write_bytes(whole[: len(whole) // 2])
-        assert "damaged or cut off" in refused(tmp_path / f"b.{kind}")
+        assert "damaged or cut off" in read_refusal(tmp_path / f"b.{kind}")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -130,7 +130,7 @@ def test_kinds_that_are_decoded_whole_keep_their_limit_and_say_why(
             assert tn.ImageSource.open(tmp_path / name).width == 200
     monkeypatch.setattr(large, "MAX_PIXELS", 50_000)
     for name, reason in reasons.items():
-        assert reason in refused(tmp_path / name)
+        assert reason in read_refusal(tmp_path / name)
 
 
 def test_limits_of_large_files(tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +139,9 @@ def test_limits_of_large_files(tmp_path: Path, as_large: None, monkeypatch: pyte
         tn.ImageSource.open(path, most_pixels=59_999)
     assert tn.ImageSource.open(path, most_pixels=60_000).height == 300
     monkeypatch.setattr(large, "MOST_TILED", 59_999)
-    assert "300 pixels; at most 0 million" in refused(path)
+    assert "300 pixels; at most 0 million" in read_refusal(path)
     monkeypatch.setattr(large, "MAX_LARGE_BYTES", 1000)
-    assert "GB; at most" in refused(path)
+    assert "GB; at most" in read_refusal(path)
 
 
 PROBE = """

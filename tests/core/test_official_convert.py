@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 import torch
 
 from tests.support.parity import fill, image, model_input
+from tests.support.processes import run_python
 from tests.support.tf_bundle import CKPT_NARROW, unpack_narrow, variable_key, write_bundle
 from tnet_core import TNet, TNetConfig, TNetError, preset
 from tnet_core.official import convert, official_variables, read_bundle
@@ -292,9 +292,9 @@ def test_the_command_does_not_write_over_other_files(
 
 
 def test_the_module_runs_as_a_program(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tnet_core.official", str(tmp_path / "absent"), str(tmp_path / "out")]
+    command = ("-m", "tnet_core.official", str(tmp_path / "absent"), str(tmp_path / "out"), "--preset", "cub-b0")
     root = Path(__file__).parents[2]
-    result = subprocess.run([*command, "--preset", "cub-b0"], capture_output=True, text=True, timeout=120, cwd=root)
+    result = run_python(*command, cwd=root, env=os.environ, folder=tmp_path, timeout=120)
     assert result.returncode == 2
     assert "There is no TensorFlow checkpoint at" in result.stderr and "Traceback" not in result.stderr
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.support import tf_bundle as make
 from tnet_core.errors import TNetError
 from tnet_core.official import read_bundle
-from tnet_core.official.crc32c import crc32c
 from tnet_core.official.table import read_table
 
 pytestmark = pytest.mark.slow
@@ -43,7 +42,6 @@ def survives(index: bytes, data: bytes) -> None:
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     folder = make.unpack_narrow(tmp_path_factory.mktemp("narrow"))
-    crc32c(bytes(1 << 20))  # its tables are built once and kept
     return (folder / "ckpt-7.index").read_bytes(), (folder / "ckpt-7.data-00000-of-00001").read_bytes()
 
 

@@ -14,7 +14,7 @@ import torch
 import tnet_core as tn
 from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case, case
-from tnet_core.modeling import positional_encoding, tnet
+from tnet_core.modeling.positional import positional_encoding
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,7 @@ def test_test_images_are_the_official_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_batched_forward_reproduces_every_official_array(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tnet, "PORTION", 1 << 40)  # a level in one call, as hooks want it here
+def test_batched_forward_reproduces_every_official_array(name: str) -> None:
     this = case(name)
     probes: list[list[np.ndarray]] = []  # per level: one row per block
     inputs: list[torch.Tensor] = []
@@ -106,11 +105,23 @@ def test_positional_encoding_is_the_official_one(name: str) -> None:
         close(positional_encoding(position, length).numpy(), this.expected[f"l{level}_posenc"])
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_traversal_of_one_image_gives_official_cells_boxes_and_logits(name: str) -> None:
+# The engine need not convert a second network of the shape of another.
+REPETITION = pytest.param("fmow_l2", "openvino", marks=pytest.mark.long)
+BY_THE_ENGINE = [(name, "openvino") for name in CASES if name != "fmow_l2"]
+
+
+@pytest.mark.parametrize(("name", "engine"), [*((name, "torch") for name in CASES), *BY_THE_ENGINE, REPETITION])
+def test_traversal_of_one_image_gives_official_cells_boxes_and_logits(
+    name: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     this = case(name)
+    model = this.model
+    if engine == "openvino":
+        monkeypatch.delenv("TNET_ENGINE", raising=False)
+        model = tn.optimised(model.cpu())
+        assert model.features.engine.open(model.features).model is not None
     for number, picture in enumerate(this.images):
-        trace = tn.traverse(this.model, picture, budget=this.budget)
+        trace = tn.traverse(model, picture, budget=this.budget)
         close(trace.logits(), this.expected["logits"][number])
         for level in range(2, this.levels + 1):
             mine = this.expected[f"l{level}_image_index"] == number

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import tnet_core as tn
 from tests.support.models import TINY, tiny
-from tnet_core.sampling.boxes import union_area
+from tnet_core.records import union_area
+
+pytestmark = pytest.mark.slow
 
 MODELS = [TINY, replace(TINY, weighting=False), replace(TINY, positional="additive", sampling="native")]
 few = settings(max_examples=25, deadline=None)
@@ -29,7 +31,6 @@ def traces(draw: st.DrawFn) -> tn.Trace:
     return tn.traverse(tiny(config), pixels, budget=budget, policy=policy, levels=levels)
 
 
-@pytest.mark.slow
 @few
 @given(traces(), st.data())
 def test_contributions_are_additive(trace: tn.Trace, data: st.DataObject) -> None:
@@ -102,7 +103,6 @@ def test_union_area_equals_counting_cells(corners: list[tuple[int, int, int, int
     assert abs(union_area(boxes) - canvas.mean()) < 1e-12
 
 
-@pytest.mark.slow
 @few
 @given(st.integers(1, 3), st.integers(0, 9), st.integers(0, 3))
 def test_batched_and_single_images_agree(batch: int, seed: int, k: int) -> None:

@@ -224,6 +224,7 @@ def test_a_huge_area_is_averaged_without_overflow() -> None:
     assert (source.resized((0, 0, 3000, 3000), (1, 1)) == 255).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["official", "native"])
 def test_a_traversal_makes_no_copy_of_the_image(sampling: Sampling) -> None:
     model = tiny()

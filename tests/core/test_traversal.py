@@ -330,3 +330,60 @@ def test_the_small_models_of_these_tests_see_the_difference_between_pictures(con
     assert np.std([trace.logits() for trace in traces], axis=0).min() > 0.2
     assert len({tuple(look.index for look in trace.locations) for trace in traces}) > 2
     assert np.ptp([trace.weights().max() for trace in traces]) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("config", "budget"), [(TINY, (3,)), (TINY_3L, (2, 1)), (replace(TINY, weighting=False), (3,))]
+)
+@pytest.mark.parametrize("has_pixels", [True, False])
+def test_a_traversal_goes_on_from_a_trace_with_one_crop_per_look(
+    config: tn.TNetConfig, budget: tuple[int, ...], has_pixels: bool
+) -> None:
+    model, image = tiny(config), picture(150, 90, seed=2)
+    whole = tn.Traversal(model, image, budget=budget)
+    before = whole.run()
+    if not has_pixels:
+        before = replace(before, seen=None)
+    copy = tn.Trace.from_json(before.to_json())
+    parent = None if before.levels == 2 else 0
+    free = next(cell for cell in range(9) if (parent, cell) not in {(at.parent, at.index) for at in before.locations})
+    with BackboneCalls(model) as calls:
+        resumed = tn.resume(model, image, before)
+        step = resumed.attend(before.levels, free, parent)
+        after = resumed.trace()
+    assert calls.batches == [1]
+    whole.attend(before.levels, free, parent)
+    expected = whole.trace()
+    assert after.locations == expected.locations
+    assert [grid.path for grid in after.distributions] == [grid.path for grid in expected.distributions]
+    np.testing.assert_allclose(after.features, expected.features, atol=1e-5)
+    for k in range(len(after.locations) + 1):
+        np.testing.assert_allclose(after.logits(k), expected.logits(k), atol=1e-5)
+    np.testing.assert_array_equal(step.crop, expected.crops[-1])
+    assert after.timing.seconds[:-1] == before.timing.seconds and after.pixels_read == expected.pixels_read
+    assert (after.seen is not None) is has_pixels
+    assert before.to_json() == copy.to_json()  # the trace stays as it was
+    assert resumed.step() is None  # its budget was spent before
+
+
+def test_a_traversal_that_was_cut_short_is_resumed_in_the_order_of_its_policy() -> None:
+    model, image = tiny(TINY_3L), picture(120, 120, seed=4)
+    short = tn.Traversal(model, image, budget=(2, 2), policy="centre")
+    for _ in range(3):
+        short.step()
+    resumed = tn.resume(model, image, short.trace()).run()
+    expected = tn.traverse(model, image, budget=(2, 2), policy="centre")
+    assert [look.path for look in resumed.locations] == [look.path for look in expected.locations]
+    assert resumed.policy == "centre"
+    np.testing.assert_allclose(resumed.logits(), expected.logits(), atol=1e-5)
+
+
+def test_another_model_picture_or_unnamed_policy_cannot_resume_a_trace() -> None:
+    trace = tn.traverse(tiny(), picture(), policy=[4, 1, 2])
+    with pytest.raises(tn.TNetError, match="no policy 'cells'"):
+        tn.resume(tiny(), picture(), trace)
+    assert tn.resume(tiny(), picture(), trace, policy=[4, 1, 2, 0]).trace().locations == trace.locations
+    with pytest.raises(tn.TNetError, match="configuration differs"):
+        tn.resume(tiny(TINY_3L), picture(), trace)
+    with pytest.raises(tn.TNetError, match="size differs"):
+        tn.resume(tiny(), picture(64, 128), trace, policy="learned")

@@ -44,7 +44,8 @@ def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wr
     listener = handlers(demo, name)[0]
     call: Callable[..., list[Any]] = listener.fn
     # What the server remembers itself is not sent.
-    answer = call(*(given.value if isinstance(given, gr.State) else wrong for given in listener.inputs))
+    given = [given.value if isinstance(given, gr.State) else wrong for given in listener.inputs]
+    answer = call(*([None] if name == "on_open" else []), *given)  # which gets the request first
     assert len(answer) == len(listener.outputs)
     assert "passwd" not in str(answer) and "<script>" not in str(answer)
 
@@ -52,7 +53,7 @@ def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wr
 def test_a_slider_move_stays_in_the_browser(demo: gr.Blocks) -> None:
     (listener,) = [listener for listener in demo.fns.values() if listener.fn is None]
     assert [given.elem_id for given in listener.inputs] == ["accuracy-looks"] and listener.outputs == []
-    assert "data-looks" in str(listener.js)
+    assert "showLooks" in str(listener.js)
 
 
 def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
@@ -61,8 +62,9 @@ def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
     growing = list(cards)
     demo = page(growing)
     (listener,) = handlers(demo, "on_open")
-    given = [(), 0, "garden birds", "flops", "top1", [], [], [], 1]
-    assert all(change == gr.skip() for change in listener.fn(*given))
+    given = [None, (), 0, False, "garden birds", "flops", "top1", [], [], [], [], 1]
+    was_opened, *changes = listener.fn(*given)
+    assert was_opened and all(change == gr.skip() for change in changes)
     growing.append(card(tmp_path, EVALUATION, title="Birds of the garden"))
     answer = dict(zip([output.elem_id for output in listener.outputs], listener.fn(*given), strict=True))
     assert answer["accuracy-measured"]["choices"] == [("Birds of the garden", "measured/birds")]

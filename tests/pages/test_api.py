@@ -19,7 +19,7 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.limits import largest_budget
 from pages.your_data.service import RESAMPLES
-from tests.support.checkpoints import NAMES, save_birds
+from tests.support.checkpoints import NAMES, save_birds_and_pictures
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.same import assert_same
@@ -28,8 +28,8 @@ from tests.support.zips import zipped
 from tests.training.data_files import class_folders
 from training.data.folders import open_folder
 from training.evaluation.classes import fit_to
-from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
+from training.evaluation.run import collect, evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -37,11 +37,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two checkpoints, a picture and a file that is none."""
-    folder = tmp_path_factory.mktemp("api")
-    save_birds(folder / "birds")
+    folder = save_birds_and_pictures(tmp_path_factory.mktemp("api"))
     tn.save(tiny(TINY_3L), folder / "deep")
-    Image.fromarray(picture(90, 120, seed=3)).save(folder / "wren.png")
-    (folder / "note.txt").write_text("no picture")
     return folder
 
 
@@ -115,16 +112,16 @@ def test_a_cancelled_evaluation_ends_and_the_next_one_runs(
     file = zipped(class_folders(place / "many", classes=NAMES[:2], images=20), place / "many.zip")
     begun, reached = threading.Event(), []
 
-    def slowly(model: Any, data: Any, options: Any, progress: Any) -> Any:
+    def slowly(model: Any, data: Any, plan: Any, options: Any, progress: Any) -> Any:
         def tell(what: str, done: int, total: int) -> None:
             reached.append((done, total))
             begun.set()
             time.sleep(0.3)
             progress(what, done, total)
 
-        return evaluate(model, data, options, tell)
+        return collect(model, data, plan, options, tell)
 
-    monkeypatch.setattr("pages.your_data.service.evaluate", slowly)
+    monkeypatch.setattr("pages.your_data.service.collect", slowly)
     job = client.submit(handle_file(file), None, 3, 40, [], api_name="/evaluate")
     assert begun.wait(30)
     job.cancel()

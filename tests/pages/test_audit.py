@@ -15,10 +15,9 @@ from PIL import Image
 
 import tnet_core as tn
 from pages.audit.service import LABEL, PREDICTED, Auditor
-from pages.audit.tab import build_audit_tab
+from pages.audit.tab import build_audit_tab, build_faithfulness_panel
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
-from pages.refresh import FIRST_PAUSE
 from pages.sampling import AS_TRAINED, SamplingMode
 from pages.server.model_cache import UNTRAINED
 from pages.server.sessions import NO_PICTURE, Session
@@ -54,7 +53,9 @@ def cards() -> list[CheckpointCard]:
 @pytest.fixture(scope="module")
 def demo(explorer: Explorer, cards: list[CheckpointCard]) -> gr.Blocks:
     with gr.Blocks() as page, gr.Tabs(), gr.Tab("Audit"):
-        build_audit_tab(explorer, Explored(gr.State(explorer.landing), gr.State()), lambda: cards)
+        explored = Explored(gr.State(explorer.landing), gr.State(), gr.HTML(), gr.State(), [], list)
+        build_faithfulness_panel(explorer, explored)
+        build_audit_tab(explorer, explored, lambda: cards)
     return page
 
 
@@ -77,45 +78,54 @@ def progress(*_: Any, **__: Any) -> None:
 
 def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) -> None:
     listeners = list(demo.fns.values())
-    assert {listener.name for listener in listeners} == {"on_open", "on_checkpoint", "on_report"}
+    assert {listener.name for listener in listeners} == {
+        "on_open", "on_checkpoint", "on_expand", "on_collapse", "on_picture", "on_report"
+    }  # fmt: skip
     assert all(not listener.preprocess and listener.api_visibility == "private" for listener in listeners)
 
 
-def test_opening_the_tab_shows_the_explored_checkpoint_and_picture(
-    demo: gr.Blocks, explorer: Explorer, session: Session, cards: list[CheckpointCard]
+def test_opening_the_tab_shows_the_explored_checkpoint(
+    demo: gr.Blocks, explorer: Explorer, cards: list[CheckpointCard]
 ) -> None:
-    with BackboneCalls(explorer.models.open(explorer.landing)) as calls:
-        answer = handler(demo, "on_open")(explorer.landing, "", session, None, None, progress)
-    assert calls.batches == []
+    answer = handler(demo, "on_open")(explorer.landing, "", None)
     found = outputs(demo, "on_open", answer)
     assert "was never evaluated" in found["audit-board"]  # the small model has no evaluation
     assert found["audit-chooser"]["value"] is None
     assert len(found["audit-chooser"]["choices"]) == len(cards)
+    # opened again, everything is as it was left
+    assert all(change == gr.skip() for change in handler(demo, "on_open")(explorer.landing, answer[0], None))
+
+
+def test_opening_the_panel_reports_on_the_picture(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
+    with BackboneCalls(explorer.models.open(explorer.landing)) as calls:
+        answer = handler(demo, "on_expand")(session, None, progress)
+    assert calls.batches == [] and answer[0] is True
+    found = outputs(demo, "on_expand", answer)
     choices = found["audit-class"]["choices"]
     assert choices[0] == ("the predicted class", PREDICTED) and choices[1] == ("<i>a</i>", "0") and len(choices) == 8
     assert (found["audit-looks"]["maximum"], found["audit-looks"]["value"]) == (6, 6)  # trained with 2 x 2
-    kept = session.trace.only(session.trace.select(budget=(2, 2)))
+    kept = explorer.open_trace(session).only(session.trace.select(budget=(2, 2)))
     expected = explain.faithfulness(kept, kept.prediction)
     shown = found["audit-report"]
     shares = [float(value) for value in re.findall(r'data-shapley="([^"]*)"', shown)]
     np.testing.assert_allclose(shares, expected.shapley, atol=1e-6)
     assert "mine.png" in shown and "<i>a</i>" not in shown
     # opened again, everything is as it was left
-    again = handler(demo, "on_open")(explorer.landing, answer[0], session, answer[4], FIRST_PAUSE, progress)
-    assert all(change == gr.skip() for change in again[:-1]) and not again[-1]["active"]
-    # … unless something else is explored
+    again = handler(demo, "on_expand")(session, answer[1], progress)
+    assert all(change == gr.skip() for change in again[1:])
+    # … unless something else is explored; a panel that is closed waits until it is opened
     other, _ = explorer.open_picture(explorer.landing, 0)
-    changed = outputs(
-        demo, "on_open", handler(demo, "on_open")(explorer.landing, answer[0], other, answer[4], FIRST_PAUSE, progress)
-    )
-    assert changed["audit-board"] == gr.skip() and "mine.png" not in changed["audit-report"]
+    changed = outputs(demo, "on_picture", handler(demo, "on_picture")(True, other, answer[1], progress))
+    assert "tn-problem" not in changed["audit-report"] and "mine.png" not in changed["audit-report"]
+    closed = handler(demo, "on_picture")(handler(demo, "on_collapse")(), other, answer[1], progress)
+    assert all(change == gr.skip() for change in closed)
 
 
 def test_class_and_number_of_looks_are_followed(demo: gr.Blocks, explorer: Explorer, session: Session) -> None:
     shown = Auditor(explorer, lambda: []).open_report(session)
     for cls, looks in (("3", 2), ("6", 5), ("0", 6.0), (PREDICTED, 4)):
         answer = outputs(demo, "on_report", handler(demo, "on_report")(cls, looks, session, shown, progress))
-        kept = session.trace.only(shown.looks[: int(looks)])
+        kept = explorer.open_trace(session).only(shown.looks[: int(looks)])
         target = kept.prediction if cls == PREDICTED else int(cls)
         values = [float(value) for value in re.findall(r'data-share="([^"]*)"', answer["audit-report"])]
         np.testing.assert_allclose(values, kept.contributions(target).values, atol=1e-6)
@@ -147,8 +157,8 @@ def test_whatever_is_sent_gets_one_sentence_and_changes_nothing(
 
 
 def test_without_a_picture_there_is_a_sentence_instead_of_a_report(demo: gr.Blocks, session: Session) -> None:
-    for name, given, pause in (("on_open", (session.spec, ""), (FIRST_PAUSE,)), ("on_report", (PREDICTED, 3), ())):
-        answer = outputs(demo, name, handler(demo, name)(*given, None, None, *pause, progress))
+    for name, given in (("on_expand", ()), ("on_report", (PREDICTED, 3))):
+        answer = outputs(demo, name, handler(demo, name)(*given, None, None, progress))
         assert NO_PICTURE in answer["audit-report"]
         assert answer["audit-class"]["visible"] is answer["audit-looks"]["visible"] is False
 
@@ -160,6 +170,7 @@ def test_a_report_about_another_picture_is_made_anew(demo: gr.Blocks, explorer: 
     assert answer["audit-class"]["value"] == PREDICTED and "mine.png" not in answer["audit-report"]
 
 
+@pytest.mark.slow
 def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
     explorer: Explorer, cards: list[CheckpointCard], tmp_path: Path
 ) -> None:
@@ -167,7 +178,7 @@ def test_any_evaluated_checkpoint_can_be_chosen_and_its_audit_is_made_once(
     auditor = Auditor(explorer, lambda: growing)
     assert [name for _, name in auditor.list_choices()] == [about.source for about in cards]
     first = auditor.render_audit("tnet-lite0-cub")
-    assert first is auditor.render_audit("tnet-lite0-cub") and "Where it looks" in first
+    assert first is auditor.render_audit("tnet-lite0-cub") and "Content or centre?" in first
     assert "no policy to audit" in auditor.render_audit("en-lite0-cub-160")
     growing[:] = [card(tmp_path, content("tnet-needles"), source="tnet-lite0-cub", title="another")]
     assert "another, measured on needles" in auditor.render_audit("tnet-lite0-cub")

@@ -16,6 +16,7 @@ from pages.compare.tab import build_compare_tab as tab
 from pages.explore.service import Explorer
 from pages.explore.tab import Explored
 from pages.limits import largest_budget
+from pages.server.rpc import PageCalls
 from pages.server.sessions import Session
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
@@ -45,7 +46,7 @@ class Bench:
 
     def ask(self, session: Session | None, mode: Any, a: Any, b: Any, brought: str | None = None) -> dict[str, Any]:
         scene = None if session is None else session.scene
-        question = {"mode": mode, "a": a, "b": b, "scene": scene, "ask": 3}
+        question = {"mode": mode, "a": a, "b": b, "scene": scene}
         return json.loads(self.comparer.build_pair(session, brought, question, self.tell))
 
     def tell(self, done: int, doing: str) -> None:
@@ -70,7 +71,7 @@ def test_policies_of_two_levels_cost_no_look(bench: Bench) -> None:
     assert calls.batches == []
     expected = tn.traverse(tiny(), bench.files[0], budget=(9,), policy="random:7")
     assert paths(sent, "b") == [list(look.path) for look in expected.locations]
-    assert sent["b"]["title"] == "at random, seed 7" and sent["ask"] == 3
+    assert sent["b"]["title"] == "at random, seed 7"
     assert paths(own, "a") == [[8], [0]] and paths(own, "b")[0] == [4]
     assert paths(empty, "a") == [] and paths(empty, "b") == [[cell] for cell in range(9)]
 
@@ -186,9 +187,9 @@ def test_nonsense_is_refused_with_a_sentence(bench: Bench, mode: Any, side: Any)
 
 def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench) -> None:
     session = bench.session()
-    whole = {"mode": "policies", "a": LEARNED, "b": LEARNED, "scene": session.scene, "ask": 1}
+    whole = {"mode": "policies", "a": LEARNED, "b": LEARNED, "scene": session.scene}
     assert json.loads(bench.comparer.build_pair(session, None, whole, bench.tell))["kind"] == "pair"
-    for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"ask": None}, whole | {"ask": 2**40}, whole | {"a": 1}):
+    for wrong in (None, [], "x", whole | {"scene": 0}, whole | {"a": 1}):
         with pytest.raises(tn.TNetError, match=r"\w+ .*\."):
             bench.comparer.build_pair(session, None, wrong, bench.tell)
     with pytest.raises(tn.TNetError, match="No picture was looked at yet"):
@@ -197,26 +198,31 @@ def test_another_picture_and_other_shapes_of_questions_are_refused(bench: Bench)
 
 def test_handlers_are_private_and_answer_bad_calls_with_the_sentence(bench: Bench) -> None:
     with gr.Blocks() as demo, gr.Tabs(), gr.Tab("Compare"):
-        tab(bench.explorer, Explored(gr.State(), gr.State()))
+        tab(
+            bench.explorer,
+            Explored(gr.State(), gr.State(), gr.HTML(js_on_load="'pair' 'look_pair'"), gr.State(), [], list),
+        )
     called = {listener.name: listener for listener in demo.fns.values()}
-    assert set(called) == {"on_ask", "on_open", "on_upload"}
+    assert set(called) == {"on_pair", "on_open", "on_upload"}
     assert {listener.api_visibility for listener in called.values()} == {"private"}
     session = bench.session()
     event = gr.EventData(
         None,
-        {"ask": 5, "mode": "policies", "scene": session.scene, "a": {"policy": "own", "cells": [999]}, "b": LEARNED},
+        {"id": 5, "mode": "policies", "scene": session.scene, "a": {"policy": "own", "cells": [999]}, "b": LEARNED},
     )
-    told = json.loads(called["on_ask"].fn(session, None, event, lambda *_, **__: None))
-    assert (told["kind"], told["ask"]) == ("problem", 5) and "999" in told["sentence"]
-    told = json.loads(called["on_ask"].fn(None, None, gr.EventData(None, ["nothing"]), lambda *_, **__: None))
-    assert told["kind"] == "problem"
+    told = json.loads(called["on_pair"].fn(PageCalls(), session, None, event, lambda *_, **__: None))
+    assert (told["kind"], told["id"]) == ("problem", 5) and "999" in told["sentence"]
+    told = json.loads(
+        called["on_pair"].fn(PageCalls(), None, None, gr.EventData(None, ["nothing"]), lambda *_, **__: None)
+    )
+    assert told["kind"] == "expired"
     state, answer = called["on_upload"].fn(__file__)
     assert state == gr.skip() and json.loads(answer)["kind"] == "problem"
     state, answer = called["on_upload"].fn(bench.files[1])
-    assert state == bench.files[1] and json.loads(answer) | {"turn": 0} == {
+    assert state == bench.files[1] and json.loads(answer) | {"id": 0} == {
         "kind": "brought",
         "title": "picture 6.png",
-        "turn": 0,
+        "id": 0,
     }
     offered, clock = called["on_open"].fn(session, None, 1.0)
     assert json.loads(offered)["kind"] == "offer" and not clock["active"]

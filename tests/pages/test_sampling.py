@@ -28,6 +28,7 @@ from tests.support.models import TINY, TINY_3L, tiny
 from tnet_core.checkpoints import Registry
 from tnet_core.inference.replay import replay
 from tnet_core.modeling.presets import baseline_of
+from viz.explore.gallery import ExamplePicture
 from viz.explore.sampling import build_sampling_payload
 
 pytestmark = pytest.mark.slow
@@ -79,7 +80,7 @@ def test_native_gives_the_looks_of_the_core(explorer: Explorer, place: Path, spe
     expected = tn.traverse(explorer.models.open(spec), place / "wide.png", sampling="native")
     assert (session.trace.sampling, sent["sampling"], session.mode) == ("native", "native", NATIVE)
     assert sent["shown"] == list(expected.budget)  # what the page opens with
-    assert_same_looks(session.trace, expected.budget, expected)
+    assert_same_looks(explorer.open_trace(session), expected.budget, expected)
     official = tn.traverse(explorer.models.open(spec), place / "wide.png")
     assert not np.allclose(expected.logits(), official.logits(), atol=1e-4)  # it does make a difference
 
@@ -89,15 +90,28 @@ def test_automatic_levels_are_those_of_the_core(explorer: Explorer, place: Path)
     expected = tn.traverse(explorer.models.open("birds"), place / "wide.png", sampling="native", levels="auto")
     assert session.trace.levels == sent["levels"] == expected.levels == 4
     assert sent["shown"] == list(expected.budget) == [3, 3, 3]
-    assert_same_looks(session.trace, expected.budget, expected)
+    assert_same_looks(explorer.open_trace(session), expected.budget, expected)
     assert "4 levels in all" in sent["cut"]["sentence"] and "room for" not in sent["cut"]["sentence"]
+
+
+def test_a_deep_example_is_looked_at_in_its_own_pixels_unless_something_else_is_asked_for(
+    explorer: Explorer, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = [ExamplePicture(name, place / f"{name}.png", deep=name == "wide") for name in ("small", "wide", "huge")]
+    monkeypatch.setattr(explorer, "list_pictures", lambda _: examples)
+    opened = {at: explorer.open_picture("birds", at) for at in range(3)}
+    assert [session.mode for session, _ in opened.values()] == [AS_TRAINED, DEEP, AS_TRAINED]
+    assert json.loads(opened[1][1])["levels"] == 4
+    session, sent = explorer.open_picture("birds", 1, mode=SamplingMode("official"))
+    assert session.mode == AS_TRAINED and json.loads(sent)["levels"] == 2
+    assert explorer.open_picture("birds", 1, mode=NATIVE)[0].mode == NATIVE
 
 
 def test_a_very_large_picture_takes_fewer_looks_and_says_so(explorer: Explorer, place: Path) -> None:
     session, sent = open_picture(explorer, place / "huge.png", DEEP)
     model = explorer.models.open("birds")
     everything = tn.traverse(model, place / "huge.png", budget=[1] * 5, sampling="native", levels="auto")
-    trace = session.trace
+    trace = explorer.open_trace(session)
     assert trace.levels == everything.levels == 6  # as deep as the core goes
     assert count_looks(trace.budget) == len(trace.locations) <= MAX_LOOKS_PER_TRAVERSAL
     assert trace.budget[0] == 3 and min(trace.budget) == 1  # training's looks are kept where it took them
@@ -109,7 +123,7 @@ def test_without_a_choice_nothing_is_other_than_before(explorer: Explorer, place
     session, sent = open_picture(explorer, place / "huge.png")
     expected = tn.traverse(explorer.models.open("birds"), place / "huge.png", budget=(9,))
     assert session.mode == AS_TRAINED and session.trace.sampling == "official" and session.trace.budget == (9,)
-    assert_same_looks(session.trace, (9,), expected)
+    assert_same_looks(explorer.open_trace(session), (9,), expected)
     cut = sent["cut"]
     assert (cut["sampling"], cut["levels"], cut["frame"], cut["depths"]) == (None, None, "official", [])
     assert [name for name, _ in cut["frames"]] == ["official", "native"]
@@ -163,7 +177,7 @@ def test_looks_added_by_hand_are_cut_in_the_same_way(explorer: Explorer, place: 
     add = {"parent": last, "index": min(set(range(9)) - taken)}
     after, more = explorer.steer(session, {"plan": [0], "add": add, "scene": sent["scene"]})
     assert (after.mode, after.trace.sampling, after.trace.levels) == (DEEP, "native", 6)
-    assert json.loads(more)["looks"][-1]["level"] == 6
+    assert more["looks"][-1]["level"] == 6
     assert after.trace.locations[:-1] == session.trace.locations
 
 
@@ -189,7 +203,7 @@ def test_a_link_restores_the_mode(explorer: Explorer) -> None:
     assert found.restore["budget"] == (2, 1, 1, 0, 0) and found.restore["step"] == 1
     assert json.loads(found.sent)["cut"]["levels"] == "auto"
     again, _ = explorer.open_picture("birds", 0, mode=DEEP)
-    assert again is found.session  # an example is traversed once in each mode
+    assert again.trace is found.session.trace  # an example is traversed once in each mode
     plain = follow(explorer, "checkpoint=birds&example=nuthatch&sampling=native&levels=trained&looks=2")
     assert plain.wrong == "" and plain.session.mode == NATIVE
     cell = found.session.trace.locations[0].index
@@ -212,7 +226,7 @@ def test_a_wrong_mode_in_a_link_is_said_in_one_sentence_and_the_rest_is_followed
 ) -> None:
     found = follow(explorer, f"checkpoint=birds&example=nuthatch&{query}")
     assert sentence in found.wrong and ";" not in found.wrong and "<" not in found.wrong
-    assert found.session is explorer.open_picture("birds", 0)[0]
+    assert found.session.trace is explorer.open_picture("birds", 0)[0].trace
     assert found.restore["budget"] == (2,)
 
 
@@ -242,9 +256,9 @@ def sample(page: Page, **asked: Any) -> list[Any]:
 
 def test_a_choice_shows_the_same_picture_and_stays_for_the_next_ones(page: Page, place: Path) -> None:
     before = page.do("on_upload", str(place / "huge.png"))[0]
-    session, view, *_ = sample(page, sampling="native", levels="auto", scene=before.scene)
+    session, view = sample(page, sampling="native", levels="auto", scene=before.scene)
     told = json.loads(view)
-    assert (session.where, session.mode, told["again"]) == (before.where, DEEP, True)
+    assert (session.where, session.mode) == (before.where, DEEP)
     assert told["title"] == "huge.png" and told["levels"] == 6
     assert page.do("on_upload", str(place / "small.png"))[0].mode == AS_TRAINED  # where it makes no difference
     assert page.do("on_upload", str(place / "wide.png"))[0].mode == DEEP
@@ -260,10 +274,10 @@ def test_a_choice_shows_the_same_picture_and_stays_for_the_next_ones(page: Page,
 def test_a_choice_that_cannot_be_had_leaves_the_page_as_it_is(page: Page, asked: dict[str, Any]) -> None:
     session = page.session
     assert session is not None
-    kept, view, cache, problem = sample(page, **{"sampling": "native", "scene": session.scene} | asked)
-    assert (kept, cache, problem) == (SKIPPED, SKIPPED, SKIPPED) and page.order.mode == AS_TRAINED
+    kept, view = sample(page, **{"sampling": "native", "scene": session.scene} | asked)
+    assert kept == SKIPPED and page.order.mode == AS_TRAINED
     told = json.loads(view)
-    assert told["kind"] == "refused" and told["sentence"].endswith(".")
+    assert told["kind"] == "problem" and told["sentence"].endswith(".")
     assert page.session is session
 
 
@@ -274,7 +288,6 @@ def test_compare_stays_with_the_networks_own_frame_and_says_so(explorer: Explore
     asked = {
         "mode": "policies",
         "scene": session.scene,
-        "ask": 1,
         "a": {"policy": "learned"},
         "b": {"policy": "centre"},
     }

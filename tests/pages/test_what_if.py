@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.sampling import SamplingMode
 from pages.server.sessions import NO_PICTURE, Session
-from pages.what_if.service import MAX_SIDE, Change, Experimenter, OriginalPicture, check_change, choose_budget
+from pages.what_if.change import Change, check_change, parse_change
+from pages.what_if.service import MAX_SIDE, Experimenter, OriginalPicture, choose_budget
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
@@ -43,6 +45,7 @@ def untouched(explorer: Explorer, deep: Session) -> OriginalPicture:
     return Experimenter(explorer).open_original(deep)
 
 
+@pytest.mark.slow
 def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explorer, tmp_path: Path) -> None:
     Image.fromarray(picture(300, 400, seed=5)).save(tmp_path / "large.png")
     session, _ = explorer.open_picture(
@@ -52,7 +55,7 @@ def test_it_looks_as_in_training_and_says_where_explore_does_not(explorer: Explo
     known = Experimenter(explorer).open_original(session)
     assert (known.trace.sampling, known.trace.levels) == ("official", 3)
     told = render_experiment(Experimenter(explorer).run(known, Change("flip")))
-    assert "this tab looks as in training, at the network&#x27;s own frame (official sampling)" in told
+    assert "this tab looks as in training, at the network&#39;s own frame (official sampling)" in told
     session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "large.png"))
     assert "as in training" not in render_experiment(
         Experimenter(explorer).run(Experimenter(explorer).open_original(session), Change("flip"))
@@ -99,6 +102,7 @@ def test_what_moves_nothing_is_looked_at_once(explorer: Explorer, untouched: Ori
     assert calls.batches == []
 
 
+@pytest.mark.slow
 def test_a_large_picture_is_changed_at_a_bounded_size(explorer: Explorer, tmp_path: Path) -> None:
     wide = picture(700, 2100, seed=2)
     Image.fromarray(wide).save(tmp_path / "wide.png")
@@ -139,11 +143,26 @@ def test_ten_looks_at_most_and_those_of_training_inside() -> None:
         (Change("paste", source=0, target=-1), "cell"),
         (Change("paste", source={"a": 1}, target=0), "cell"),
         (Change("paste", source=3, target=3), "two different cells"),
+        (Change("paste", source=3, target=[]), "A place is two numbers"),
+        (Change("paste", source=3, target=[10, 1001]), "A place in thousandths"),
+        (Change("paste", source=3, target=[10, "x"]), "A place in thousandths"),
     ],
 )
 def test_impossible_wishes_are_one_sentence(wish: Change, said: str) -> None:
     with pytest.raises(tn.TNetError, match=said):
         check_change(wish, 5)
+
+
+def test_a_part_is_dropped_anywhere_and_stays_inside(explorer: Explorer, untouched: OriginalPicture) -> None:
+    boxes, pixels = untouched.trace.cell_boxes(), picture(90, 120, seed=5)
+    found = Experimenter(explorer).run(untouched, Change("paste", source=1, target=[990, 130]))
+    width, height = boxes[1][2] - boxes[1][0], boxes[1][3] - boxes[1][1]
+    place = (1 - width, 0.13, 1.0, 0.13 + height)
+    assert found.copy == pytest.approx(place) and found.copied is not None
+    after = tn.traverse(explorer.models.open(explorer.landing), pasted(pixels, boxes[1], place), found.before.budget)
+    np.testing.assert_allclose(found.after.logits(), after.logits(), rtol=1e-4, atol=1e-4)
+    again = parse_change(dict(parse_qsl(found.settings)), untouched.grid)
+    assert again == Change("paste", source=1, target=(990, 130))
 
 
 def test_fields_of_other_changes_do_not_matter() -> None:

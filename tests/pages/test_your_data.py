@@ -18,6 +18,11 @@ from tests.support.zips import zipped
 from tests.training.data_files import class_folders, write_picture
 from tnet_core.errors import TNetError
 
+KNOWN_FIELDS = {
+    "schema", "dataset", "budgets", "policies", "comparisons", "intervals", "attention", "trained_budget",
+    "calibration", "stopping", "heat_map", "typical", "per_image", "run", "gap_closed", "gap_to_surest",
+}  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Explorer:
@@ -63,6 +68,7 @@ class Held:
         self.thread.start()
 
 
+@pytest.mark.slow
 def test_it_is_cancelled_between_batches_and_leaves_nothing(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
     class_folders(garden, ("wren", "robin"), images=60)
     into = tmp_path / "into"
@@ -104,6 +110,7 @@ def test_one_runs_at_a_time_and_few_wait(evaluator: Evaluator, garden: Path, tmp
         assert held.error is None or held is waiting[0]
 
 
+@pytest.mark.slow
 def test_the_page_looks_at_pictures_meanwhile(evaluator: Evaluator, garden: Path, tmp_path: Path) -> None:
     held = Held(evaluator, "me", zipped(garden, tmp_path / "z.zip"), tmp_path)
     assert held.began.wait(30)
@@ -125,6 +132,71 @@ def test_unreadable_images_are_left_out_and_told(evaluator: Evaluator, garden: P
     assert found.content["dataset"]["size"] == 12 and found.content["dataset"]["unreadable"]["count"] == 1
     [notice] = found.notices
     assert notice.startswith("1 image was unreadable and left out: 'wren/cut' is damaged or cut off")
+
+
+def test_failures_are_kept_for_one_session_and_removed_with_it(
+    explorer: Explorer, garden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    (tmp_path / "uploads").mkdir()
+    evaluator = Evaluator(explorer)
+    wanted = evaluator.check_request(explorer.landing, 3, ["oracle"], 100, shows_failures=True)
+    file = str(zipped(garden, tmp_path / "z.zip"))
+    found = evaluator.evaluate_zip("me", file, "garden", wanted, quiet, str(tmp_path))
+    shown = found.failures
+    assert shown is not None and shown.images == 12 and shown.reference == "oracle"
+    trained = found.content["trained_budget"]
+    [right] = [entry["top1"] for entry in found.content["budgets"] if entry["budget"] == trained]
+    assert shown.wrong == len(shown.pictures) == round(12 * (1 - right)) > 0
+    assert sum(shown.confusions.values()) == 12 and sum(shown.causes.values()) == shown.wrong
+    sureties = [one.surety for one in shown.pictures]
+    assert sureties == sorted(sureties, reverse=True) and all(one.label != one.prediction for one in shown.pictures)
+    # each opens with its label, for this session alone
+    where = evaluator.pictures.find("me", 0)
+    _, info = explorer.load_picture(explorer.landing, where)
+    names = explorer.read_card(explorer.landing).class_names
+    assert (info.title, names[info.label or 0]) == (shown.pictures[0].title, shown.pictures[0].label)
+    for session, number in (("somebody else", 0), ("me", 99), ("me", "0"), ("me", None), ("me", True)):
+        with pytest.raises(TNetError, match="not kept any more"):
+            evaluator.pictures.find(session, number)
+    # the one before stays, since it may be open; what is older goes, and all of it with the session
+    for _ in range(2):
+        evaluator.evaluate_zip("me", file, "garden", wanted, quiet, str(tmp_path))
+    assert not Path(where).exists() and len(list((tmp_path / "uploads").iterdir())) == 2
+    evaluator.pictures.release("me")
+    assert list((tmp_path / "uploads").iterdir()) == []
+    with pytest.raises(TNetError, match="not kept any more"):
+        evaluator.pictures.find("me", 0)
+
+
+def test_files_of_failures_are_bounded_and_a_folder_is_not_copied(
+    explorer: Explorer, garden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    (tmp_path / "uploads").mkdir()
+    local = Evaluator(explorer, local=True)
+    wanted = local.check_request(explorer.landing, 2, [], 100, shows_failures=True)
+    monkeypatch.setattr("pages.your_data.failure_pictures.MAX_FAILURES", 2)
+    shown = local.evaluate_folder("me", str(garden), wanted, quiet).failures
+    assert shown is not None and len(shown.pictures) == 2 < shown.wrong and shown.reference == ""
+    assert Path(local.pictures.find("me", 1)).is_relative_to(garden)
+    assert list((tmp_path / "uploads").iterdir()) == []
+    local.pictures.release("me")
+    assert len(list(garden.rglob("*.png"))) == 12
+    monkeypatch.setattr("pages.your_data.failure_pictures.MAX_FAILURE_BYTES", 0)
+    file = str(zipped(garden, tmp_path / "z.zip"))
+    shown = local.evaluate_zip("me", file, "garden", wanted, quiet, str(tmp_path)).failures
+    assert shown is not None and not any(one.can_open for one in shown.pictures) and shown.pictures[0].thumbnail
+    with pytest.raises(TNetError, match="not kept any more"):
+        local.pictures.find("me", 0)
+
+
+def test_programs_get_what_they_got_before_and_nothing_is_kept(
+    evaluator: Evaluator, garden: Path, tmp_path: Path
+) -> None:
+    wanted = evaluator.check_request(evaluator.explorer.landing, 2, [], 4)
+    found = evaluator.evaluate_zip("me", str(zipped(garden, tmp_path / "z")), "garden", wanted, quiet, str(tmp_path))
+    assert found.failures is None and set(found.content) <= KNOWN_FIELDS
 
 
 def test_folders_are_opened_for_this_machine_alone(explorer: Explorer, evaluator: Evaluator, garden: Path) -> None:

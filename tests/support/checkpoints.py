@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from PIL import Image
 
-from tests.support.models import TINY, tiny
+from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import save
 from tnet_core.checkpoints.drafting import digests_of
 
@@ -30,6 +31,14 @@ def save_birds(folder: Path) -> Path:
     provenance = {"recipe": "birds.yaml", "dataset": "Garden birds", "seed": 3, "licence": "Apache-2.0"}
     save(tiny(CONFIG), folder, class_names=NAMES, provenance=provenance)
     (folder / "evaluation.json").write_text(json.dumps(EVALUATION))
+    return folder
+
+
+def save_birds_and_pictures(folder: Path) -> Path:
+    """A complete checkpoint, a picture and a file that is none."""
+    save_birds(folder / "birds")
+    Image.fromarray(picture(90, 120, seed=3)).save(folder / "wren.png")
+    (folder / "note.txt").write_text("no picture")
     return folder
 
 

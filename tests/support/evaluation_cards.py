@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tnet_core.checkpoints import CheckpointCard, Registry
-from tnet_core.checkpoints.evaluation import read_evaluation
 from tnet_core.checkpoints.loading import entry_card
+from tnet_core.schemas.evaluation import read_evaluation
 
 
 def bundled() -> list[CheckpointCard]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,7 @@ def same(found: tn.Trace, expected: tn.Trace, tolerance: float = 1e-3) -> None:
 FAR = 2**31 + 12345  # bytes before the image, more than 32 bits hold
 
 
+@cache
 def kernel_cases() -> dict[str, Case]:
     cases: dict[str, Case] = {}
     for height, width in ((96, 200), (333, 500), (1, 1), (2, 700)):

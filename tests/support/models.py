@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import tnet_core as tn
@@ -75,15 +74,41 @@ class BackboneCalls:
         self.batches: list[int] = []
 
     def __enter__(self) -> BackboneCalls:
-        features = self._model.features
-        begin = features.begin
-
-        def counted(images: Tensor) -> tuple[Tensor | None, Tensor]:
-            self.batches.append(images.shape[0])
-            return begin(images)
-
-        features.begin = counted  # type: ignore[method-assign]
+        count = lambda _, given: self.batches.append(given[0].shape[0])  # noqa: E731
+        self._hook = self._model.features.register_forward_pre_hook(count)
         return self
 
     def __exit__(self, *_: object) -> None:
-        del self._model.features.begin
+        self._hook.remove()
+
+
+def with_odd_norms(config: tn.TNetConfig) -> tn.TNet:
+    """Return a model whose batch norms have seen something, so that folding them wrongly shows."""
+    model = tn.build(config)
+    generator = torch.Generator().manual_seed(0)
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            for values, low, high in ((module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2.0)):
+                assert values is not None
+                values.uniform_(low, high, generator=generator)
+            with torch.no_grad():
+                module.weight.uniform_(0.5, 1.5, generator=generator)
+                module.bias.uniform_(-0.5, 0.5, generator=generator)
+    return model
+
+
+def config_of(backbone: str, base: int) -> tn.TNetConfig:
+    return tn.TNetConfig(backbone=backbone, num_classes=5, input_size=2 * base, base_resolution=base, grid=3,
+                         cell_fraction=0.5, budget=(2,))  # fmt: skip
+
+
+def lived(config: tn.TNetConfig) -> tn.TNet:
+    """Return a model whose batch norms keep what an image says alive up to the last layer, unlike untrained ones."""
+    model = with_odd_norms(config).train()
+    side = config.base_resolution
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    with torch.no_grad():
+        model.features.body(torch.randn(16, 3, side, side, generator=torch.Generator().manual_seed(1)))
+    return model.eval()

@@ -9,6 +9,8 @@ from typing import Any
 
 import gradio as gr
 
+from pages.limits import MAX_UPLOAD_BYTES
+from pages.server.middleware import middleware_options
 from tools.local_server import find_free_port
 
 LAUNCH: dict[str, Any] = {
@@ -18,11 +20,12 @@ LAUNCH: dict[str, Any] = {
 
 
 @contextmanager
-def launched(demo: gr.Blocks, **options: Any) -> Iterator[str]:
+def launched(demo: gr.Blocks, port: int | None = None, **options: Any) -> Iterator[str]:
     """Its address. The server asks itself whether it is there, so no proxy may be in between."""
     before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
     os.environ.update(dict.fromkeys(before, "127.0.0.1,localhost"))
-    port = find_free_port()
+    port = port or find_free_port()
+    options.setdefault("app_kwargs", middleware_options(MAX_UPLOAD_BYTES))  # serves the page's modules
     try:
         demo.launch(server_port=port, prevent_thread_lock=True, **LAUNCH, **options)
         yield f"http://127.0.0.1:{port}"

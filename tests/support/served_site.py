@@ -8,16 +8,15 @@ from typing import Any
 
 from pages.explore.service import Explorer
 from pages.limits import MAX_UPLOAD_BYTES
-from pages.server.middleware import middleware_options
 from pages.server.uploads import open_upload_folder
-from pages.site import build_site
+from pages.site import build_head, build_site, build_theme
 from tests.support.served_page import launched
 
 
 @contextmanager
-def served(explorer: Explorer, **site_options: Any) -> Iterator[str]:
+def served(explorer: Explorer, port: int | None = None, **site_options: Any) -> Iterator[str]:
     """Its address."""
     with open_upload_folder(3600, 600):
         demo = build_site(explorer, **site_options).queue(api_open=False)
-        with launched(demo, max_file_size=MAX_UPLOAD_BYTES, app_kwargs=middleware_options(MAX_UPLOAD_BYTES)) as address:
+        with launched(demo, port, max_file_size=MAX_UPLOAD_BYTES, theme=build_theme(), head=build_head()) as address:
             yield address

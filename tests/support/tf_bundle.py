@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tnet_core.official.crc32c import masked_crc32c
+from tnet_core.official.table import masked_crc32c
 
 CKPT_NARROW = Path(__file__).parents[1] / "data" / "ckpt_narrow"
 

@@ -53,9 +53,14 @@ def test_a_folder_that_lacks_a_module_fails_with_the_apps_own_words(tmp_path: Pa
 
 
 def test_another_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_space.main([str(tmp_path), "--python", HERE]) == 1
+    assert check_space.main([str(tmp_path), "--python", HERE]) == 2
     said = capsys.readouterr().err
     assert said == f"'{tmp_path}' is not a folder that make_space wrote; run `make space` first.\n"
+
+
+def test_a_python_that_is_not_there_is_refused(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_space.main([str(space), "--python", "none/python"]) == 2
+    assert capsys.readouterr().err == "'none/python' is no Python that can be run.\n"
 
 
 def test_a_package_that_does_not_exist_for_the_space_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ class Pictures:
         return Sample(picture(seed=index), index % 5, str(index))
 
 
-def changed(model: tn.TNet, noise: float) -> tn.TNet:
+def add_noise(model: tn.TNet, noise: float) -> tn.TNet:
     other = copy.deepcopy(model)
     with torch.no_grad():
         other.classifier.linear.weight.add_(noise * torch.randn_like(other.classifier.linear.weight))
@@ -38,7 +38,7 @@ def test_the_same_weights_change_nothing_and_others_are_counted() -> None:
     torch.manual_seed(0)
     model, budgets = tiny(TINY), [(0,), (1,), (3,)]
     assert [row[0] for row in compare_answers([model, model], Pictures(), budgets).values()] == [0, 0, 0]
-    found = compare_answers([model, changed(model, 3.0)], Pictures(), budgets)
+    found = compare_answers([model, add_noise(model, 3.0)], Pictures(), budgets)
     assert list(found) == budgets
     for budget, (differ, right, _) in found.items():
         assert 0 < differ <= 20
@@ -47,5 +47,6 @@ def test_the_same_weights_change_nothing_and_others_are_counted() -> None:
         )
         assert right == expected
     assert (
-        max(row[0] for row in compare_answers([model, changed(model, 3.0)], Pictures(), budgets, limit=3).values()) <= 3
+        max(row[0] for row in compare_answers([model, add_noise(model, 3.0)], Pictures(), budgets, limit=3).values())
+        <= 3
     )

@@ -38,7 +38,8 @@ def page(look: Look, spoil: Callable[[], None]) -> gr.Blocks:
         chooser = gr.Dropdown(["a", "b"], value="a", elem_id="explore-chooser")
         gallery = gr.HTML('<b data-example="0"></b><b data-example="1"></b>', elem_id="explore-gallery")
         upload = gr.UploadButton(elem_id="explore-upload")
-        stage = gr.HTML(js_on_load="trigger('steer')", elem_id="explore-stage")
+        stage = gr.HTML(elem_id="explore-stage")
+        channel = gr.HTML(js_on_load="trigger('steer')", elem_id="channel")
 
         def on_example(spec: str, event: gr.EventData) -> list[Any]:
             return [event.example, scene(f"example {event.example}", spec)]
@@ -59,7 +60,7 @@ def page(look: Look, spoil: Callable[[], None]) -> gr.Blocks:
         gallery.click(on_example, spec, [shown, stage], **listen)
         upload.upload(on_upload, [spec, upload], [shown, stage], **listen)
         chooser.input(on_checkpoint, [chooser, shown], [spec, shown, stage], **listen)
-        stage.steer(on_steer, None, stage, **listen)
+        channel.steer(on_steer, None, channel, **listen)
     return demo
 
 
@@ -117,6 +118,6 @@ def test_a_server_that_fails_now_and_then_fails(capsys: pytest.CaptureFixture[st
 
 
 def test_an_address_where_nothing_is_gets_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert load_test.main(["http://127.0.0.1:9", "--seconds", "1"]) == 1
+    assert load_test.main(["http://127.0.0.1:9", "--seconds", "1"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("http://127.0.0.1:9 cannot be tested: ") and len(said.splitlines()) == 1

@@ -12,10 +12,10 @@ import yaml
 import tnet_core as tn
 from tests.support.evaluation import Canvases
 from tests.support.models import TINY
+from tnet_core.schemas.evaluation import parse_evaluation
 from training.bundle import main
-from training.evaluation.evaluate import evaluate
-from training.evaluation.output import write_evaluation
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 
 PROVENANCE = {"recipe": "tiny", "licence": "apache-2.0", "dataset": "pictures", "data_licence": "none needed"}
 
@@ -26,6 +26,7 @@ def trained(tmp_path: Path) -> Path:
     return tn.save(tn.build(TINY, seed=3), tmp_path / "run", class_names=names, provenance=PROVENANCE)
 
 
+@pytest.mark.slow
 def test_the_copy_is_half_as_large_and_says_the_same(trained: Path, tmp_path: Path) -> None:
     assert main([str(trained), str(tmp_path / "shipped")]) == 0
     sizes = [(folder / "model.safetensors").stat().st_size for folder in (trained, tmp_path / "shipped")]
@@ -56,7 +57,7 @@ def test_once_measured_the_card_states_the_numbers(trained: Path, tmp_path: Path
     shipped, notes = tmp_path / "shipped", tmp_path / "notes.md"
     assert main([str(trained), str(shipped)]) == 0
     content = evaluate(tn.load(shipped), Canvases(6), Options(budget=2, policies=("learned",), workers=0))
-    write_evaluation(content, shipped / "evaluation.json")
+    parse_evaluation(content).write(shipped / "evaluation.json")
     notes.write_text("## What was tried\n\nNothing else.\n")
     assert main([str(shipped), "--notes", str(notes)]) == 0
     card = (shipped / "README.md").read_text()
@@ -69,11 +70,11 @@ def test_what_is_not_a_checkpoint_is_refused(
     given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(given) == 1
+    assert main(given) == 2
     said = capsys.readouterr().err
     assert "nowhere" in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
 
 
 def test_notes_that_cannot_be_read_are_refused(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(trained), "--notes", str(trained / "none.md")]) == 1
+    assert main([str(trained), "--notes", str(trained / "none.md")]) == 2
     assert "Cannot read the notes" in capsys.readouterr().err

@@ -11,15 +11,17 @@ from typing import Any
 
 import cv2
 import pytest
+import yaml
 
 import tnet_core as tn
+from tests.support.checkpoints import EVALUATION, entry_fields, write_registry
 from tests.support.evaluation import NAMES, PLAIN, THREE, TWO, Canvases, varied
 from tests.support.processes import run_ranks
-from tnet_core.checkpoints.evaluation import read_evaluation
-from training.evaluate import main
+from tnet_core.schemas.evaluation import read_evaluation
+from training.evaluate import main, open_data
 from training.evaluation import compare
-from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +88,83 @@ def test_an_earlier_evaluation_is_replaced_with_a_notice_and_out_leaves_it_alone
     assert printed == json.loads((tmp_path / "other.json").read_text()) and printed["dataset"]["size"] == 28
 
 
+@pytest.fixture
+def pinned(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The checkpoint's folder, in a registry that pins its files under the id 'birds'."""
+    (folder / "evaluation.json").write_text(json.dumps(EVALUATION))
+    registry = write_registry(tmp_path / "own.yaml", entry_fields(folder))
+    registry.write_text(f"# a note\n{registry.read_text()}")
+    monkeypatch.setenv("TNET_REGISTRY", str(registry))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return folder
+
+
+def test_an_evaluation_leaves_a_folder_that_a_registry_pins_as_it_is(
+    pinned: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(pinned, data / "test", "--policies", "learned", "--limit", 7) == 0
+    assert "Written to 'birds.evaluation.json'" in capsys.readouterr().err
+    assert json.loads(Path("birds.evaluation.json").read_text())["dataset"]["size"] == 7
+    for out in (pinned, pinned / "evaluation.json", pinned / "other.json"):
+        assert run(pinned, data / "test", "--out", out) == 2
+        assert "pinned by 'own.yaml' as 'birds'" in capsys.readouterr().err
+    assert tn.load("birds").card.evaluation.size == 120  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["replaces", "adds"])
+def test_update_replaces_the_evaluation_and_its_hash_in_the_registry(
+    pinned: Path, data: Path, first: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = Path(os.environ["TNET_REGISTRY"])
+    if not first:
+        (pinned / "evaluation.json").unlink()
+        write_registry(registry, entry_fields(pinned))
+        registry.write_text(f"# a note\n{registry.read_text()}")
+    assert run("birds", data / "test", "--policies", "learned", "--limit", 7, "--update") == 0
+    assert tn.load("birds").card.evaluation.size == 7  # type: ignore[union-attr]
+    assert registry.read_text().startswith("# a note\n")
+    assert run(pinned, data / "test", "--policies", "learned", "--limit", 14, "--update") == 0
+    assert tn.load("birds").card.evaluation.size == 14  # type: ignore[union-attr]
+    assert len(yaml.safe_load(registry.read_text())["checkpoints"][0]["files"]) == 3
+    capsys.readouterr()
+    assert run(pinned, data / "test", "--update", "--out", "x.json") == 2
+    unpinned = pinned.parent / "free"
+    tn.save(varied(TWO), unpinned)
+    assert run(unpinned, data / "test", "--update") == 2
+    assert "pins, and" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_recommend_writes_temperature_and_rule_into_the_configuration(
+    pinned: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = (data / "test", "--policies", "learned", "--limit", 14, "--recommend", "--no-timing", "--no-equivariance")
+    before = (pinned / "config.json").read_bytes()
+    assert run(pinned, *command) == 2  # pinned, and nobody said that it may change
+    assert "add --update" in capsys.readouterr().err and (pinned / "config.json").read_bytes() == before
+    assert run("birds", *command, "--update") == 0
+    assert "recommends: temperature" in capsys.readouterr().err
+    model = tn.load("birds")  # whose hashes fit
+    content = json.loads((pinned / "evaluation.json").read_text())
+    rule = content["stopping"]["rule"]
+    assert model.stopping == tn.StoppingRule(rule["least"], rule["most"], rule["threshold"])
+    assert model.calibration is not None and model.calibration.temperature == content["calibration"]["temperature"]
+    free = pinned.parent / "free"
+    tn.save(varied(TWO), free)
+    assert run(free, *command, "--out", "elsewhere.json") == 0
+    assert tn.load(free).stopping == model.stopping and not (free / "evaluation.json").exists()
+
+
+def test_where_the_result_goes_is_tried_before_measuring(
+    folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("training.evaluate.evaluate", lambda *_, **__: pytest.fail("measured"))
+    os.mkfifo(tmp_path / "pipe")
+    for out in ("/proc/result.json", tmp_path / "pipe", tmp_path / f"{'x' * 300}.json"):
+        assert run(folder, data / "test", "--out", out) == 2
+        assert "cannot be" in capsys.readouterr().err
+
+
 def test_a_folder_without_splits_is_recorded_by_its_name_or_as_asked(folder: Path, data: Path) -> None:
     quick = ["--policies", "learned", "--limit", 7]
     assert run(folder, data / "test", *quick) == 0
@@ -101,7 +180,7 @@ def test_what_was_measured_is_shown_even_if_it_cannot_be_written(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 1
+    assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 2
     shown = capsys.readouterr()
     assert "top-1" in shown.out and "No space left on device" in shown.err.splitlines()[-1]
     assert not (folder / "evaluation.json").exists()
@@ -137,8 +216,20 @@ def test_drawn_canvases_have_no_other_split_than_their_two(
     config = {key: value for key, value in TWO.to_dict().items() if key != "name"}
     path = tmp_path / "own.yaml"
     path.write_text(json.dumps({"data": {"kind": "needles"}, "model": {"config": config}}))
-    assert run(folder, path, "--split", "dev") == 1
+    assert run(folder, path, "--split", "dev") == 2
     assert "'train' and 'validation' only, not 'dev'" in capsys.readouterr().err
+
+
+def test_canvases_are_those_of_the_seed_that_the_checkpoint_was_trained_with(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    needles = {"canvas": 256, "glyph": 16, "classes": 3, "train_size": 4, "validation_size": 2}
+    config = {key: value for key, value in TWO.to_dict().items() if key != "name"} | {"num_classes": 3}
+    path.write_text(json.dumps({"data": {"kind": "needles", "needles": needles}, "model": {"config": config}}))
+    drawn = {seed: open_data(str(path), None, None, None, seed=seed) for seed in (None, 0, 1)}
+    images = {seed: opened.dataset[0].image for seed, opened in drawn.items()}
+    assert (images[None] == images[0]).all() and not (images[0] == images[1]).all()
+    assert drawn[1].about == "Canvases of seed 1, that of the training."
+    assert drawn[None].about == "Canvases of seed 0, that of own."
 
 
 def test_an_unreadable_image_is_named_or_counted(
@@ -148,7 +239,7 @@ def test_an_unreadable_image_is_named_or_counted(
         (tmp_path / "mixed" / name).mkdir(parents=True)
         cv2.imwrite(str(tmp_path / "mixed" / name / "fine.png"), Canvases()[0].image)
     (tmp_path / "mixed" / "coral" / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
-    assert run(folder, tmp_path / "mixed") == 1
+    assert run(folder, tmp_path / "mixed") == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "broken.jpg" in said and "Traceback" not in said
     assert not (folder / "evaluation.json").exists()
@@ -164,7 +255,7 @@ def test_an_unreadable_image_is_named_or_counted(
         (["{folder}", "{data}"], "--split"),
         (["{folder}", "{data}/nowhere"], "nowhere"),
         (["{folder}"], "folder of class folders"),
-        (["{data}/absent", "{data}/test"], "absent"),
+        (["{data}/absent", "{data}/test"], "absent' is neither a registry id nor a folder"),
         (["{folder}", "{data}", "--split", "tset"], "no sub-folder 'tset' (it has test"),
         (["{folder}", "{data}/test", "--split", "test"], "--split-name test"),
         (["{folder}", "{data}", "--split", "../{data.name}/test"], "no sub-folder"),
@@ -181,7 +272,7 @@ def test_an_unreadable_image_is_named_or_counted(
 def test_mistakes_are_one_sentence(
     folder: Path, data: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(*(argument.format(folder=folder, data=data) for argument in arguments)) == 1
+    assert run(*(argument.format(folder=folder, data=data) for argument in arguments)) == 2
     error = capsys.readouterr().err.strip()
     assert said in error and len(error.splitlines()) == 1
     assert not (folder / "evaluation.json").exists()
@@ -191,7 +282,7 @@ def test_wrong_class_count_is_one_sentence(data: Path, tmp_path: Path, capsys: p
     nameless = tn.save(varied(TWO), tmp_path / "nameless", class_names=())
     (tmp_path / "few" / "one").mkdir(parents=True)
     cv2.imwrite(str(tmp_path / "few" / "one" / "a.png"), Canvases()[0].image)
-    assert run(nameless, tmp_path / "few") == 1
+    assert run(nameless, tmp_path / "few") == 2
     assert "1 classes" in capsys.readouterr().err
 
 
@@ -220,8 +311,8 @@ def test_two_checkpoints_are_compared_image_by_image(
     first, second = read_evaluation(folder).results[2].top1, read_evaluation(plain).results[0].top1
     line = capsys.readouterr().out
     assert line.startswith(f"{100 * first:.2f} % against {100 * second:.2f} % on 28 images")
-    assert compare.main([f"{folder}:9", str(plain)]) == 1
-    assert compare.main([str(folder), str(tmp_path / "nothing")]) == 1
+    assert compare.main([f"{folder}:9", str(plain)]) == 2
+    assert compare.main([str(folder), str(tmp_path / "nothing")]) == 2
 
 
 def test_two_processes_measure_what_one_does(data: Path, tmp_path: Path) -> None:

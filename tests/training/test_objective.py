@@ -230,6 +230,7 @@ def test_labels_that_do_not_fit_are_refused() -> None:
         compute_terms(out, labels, 0.5, LossSection(l2=1e-4))
 
 
+@pytest.mark.slow
 def test_every_term_agrees_with_finite_differences() -> None:
     """In double precision, through everything a term may depend on; rewards stay as they are under so small a step."""
     generator = torch.Generator().manual_seed(2)

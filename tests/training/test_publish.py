@@ -19,8 +19,9 @@ from tests.support.checkpoints import EVALUATION, NAMES, contents
 from tests.support.hub import TOKEN, LocalHub
 from tests.support.models import TINY_3L, tiny
 from tnet_core.checkpoints import Registry, card_of, load, load_folder, save
+from tnet_core.schemas.evaluation import parse_evaluation
 from training.publish import main
-from training.publishing.model_card import Details, make_metadata
+from training.publishing.model_card import Details, make_metadata, select_results
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +60,17 @@ def test_a_dry_run_writes_everything_and_asks_nobody(hub: LocalHub, checkpoint: 
     assert load_folder(out).class_names == NAMES
     assert hub.requests == []
     assert "README.md" in capsys.readouterr().out
+
+
+def test_a_card_of_three_levels_lists_only_budgets_that_differ() -> None:
+    budgets = [(a, b) for a in range(3) for b in range(3)]
+    rows = [{"budget": list(budget), "top1": 0.1 * sum(budget)} for budget in budgets]
+    data = {"name": "birds", "split": "test", "size": 100}
+    evaluation = parse_evaluation({"schema": 1, "dataset": data, "budgets": rows})
+    listed = [result.budget for result in select_results(evaluation)]
+    assert listed == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
+    index = make_metadata(evaluation, Details("title"))["model-index"][0]["results"]
+    assert [tuple(entry["dataset"]["args"]["budget"]) for entry in index] == listed
 
 
 def test_the_card_has_the_metadata_the_hub_reads(checkpoint: Path) -> None:
@@ -190,20 +202,20 @@ def test_private_means_private(writable: LocalHub, checkpoint: Path, capsys: Out
     assert writable.repositories["someone/secret"].private
     assert main([str(checkpoint), REPO]) == 0
     before = writable.repositories[REPO].head
-    assert main([str(checkpoint), REPO, "--private"]) == 1
-    assert "exists and is public; --private cannot hide it" in capsys.readouterr().err
+    assert main([str(checkpoint), REPO, "--private"]) == 2
+    assert "exists and is public; publishing cannot hide it" in capsys.readouterr().err
     assert writable.repositories[REPO].head == before
 
 
 def test_without_a_token_nothing_is_created(hub: LocalHub, checkpoint: Path, capsys: Output) -> None:
-    assert main([str(checkpoint), REPO]) == 1
+    assert main([str(checkpoint), REPO]) == 2
     assert "set HF_TOKEN" in capsys.readouterr().err
     assert hub.repositories == {}
 
 
 def test_a_card_that_the_hub_rejects_stops_the_upload(writable: LocalHub, checkpoint: Path, capsys: Output) -> None:
     writable.validation_errors = ["license is odd"]
-    assert main([str(checkpoint), REPO]) == 1
+    assert main([str(checkpoint), REPO]) == 2
     assert "Invalid metadata in README.md" in capsys.readouterr().err
     repository = writable.repositories[REPO]
     assert set(repository.commits[repository.head]) == {".gitattributes"}
@@ -211,22 +223,22 @@ def test_a_card_that_the_hub_rejects_stops_the_upload(writable: LocalHub, checkp
 
 def test_an_unreachable_hub_is_one_sentence(checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert main([str(checkpoint), REPO]) == 1
+    assert main([str(checkpoint), REPO]) == 2
     assert "cannot be reached" in capsys.readouterr().err
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert main([str(checkpoint), REPO]) == 1
+    assert main([str(checkpoint), REPO]) == 2
     assert "HF_HUB_OFFLINE forbids uploads" in capsys.readouterr().err
 
 
 def test_bad_input_is_one_sentence(checkpoint: Path, tmp_path: Path, capsys: Output) -> None:
-    assert main([str(checkpoint), "no-owner", "--dry-run", str(tmp_path / "x")]) == 1
+    assert main([str(checkpoint), "no-owner", "--dry-run", str(tmp_path / "x")]) == 2
     assert "'no-owner' is not a Hub repository" in capsys.readouterr().err
-    assert main([str(tmp_path / "nowhere"), REPO, "--dry-run", str(tmp_path / "x")]) == 1
+    assert main([str(tmp_path / "nowhere"), REPO, "--dry-run", str(tmp_path / "x")]) == 2
     assert "There is no checkpoint folder" in capsys.readouterr().err
-    assert main([str(checkpoint), REPO, "--dry-run", str(checkpoint)]) == 1
+    assert main([str(checkpoint), REPO, "--dry-run", str(checkpoint)]) == 2
     assert "is not empty" in capsys.readouterr().err
     (checkpoint / "evaluation.json").write_text("{}")
-    assert main([str(checkpoint), REPO, "--dry-run", str(tmp_path / "y")]) == 1
+    assert main([str(checkpoint), REPO, "--dry-run", str(tmp_path / "y")]) == 2
     assert "evaluation.json' cannot be used" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ import torch
 
 import tnet_core as tn
 from tests.support.processes import PythonProcess, run_python, run_ranks
-from tests.support.training import ROOT, metrics, quiet_environment, run_module, write_folders, write_recipe_file
+from tests.support.training import ROOT, metrics, quiet_environment, write_folders, write_recipe_file
 from training.engine.run_folder import list_states
 from training.train import main
 
@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data: Path, tmp_path: Path) -> None:
-    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=5, save_minutes=0.0, ema=0.95)
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=3, save_minutes=0.0, ema=0.95)
     arguments = ["training.train", str(recipe), f"data.root={data}", "data.workers=1"]
     assert main([*arguments[1:], "--out", str(tmp_path / "whole")]) == 0
 
@@ -60,11 +60,12 @@ def test_a_run_killed_again_and_again_ends_where_an_uninterrupted_one_does(data:
 
 
 def test_two_processes_learn_what_one_does_on_the_same_batch(data: Path, tmp_path: Path) -> None:
-    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=3, freeze={"batch_norm": True})
+    recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2, freeze={"batch_norm": True})
     arguments = ["training.train", str(recipe), f"data.root={data}", "--out"]
     assert main([*arguments[1:], str(tmp_path / "one")]) == 0
-    done = run_module(*arguments, str(tmp_path / "two"), launch=TWO)
-    assert done.returncode == 0, done.stderr
+    two = ("-m", *arguments, str(tmp_path / "two"))
+    ended = run_ranks(*two, cwd=ROOT, env=quiet_environment(), folder=tmp_path, timeout=240)
+    assert [rank.returncode for rank in ended] == [0, 0], ended
     assert [tn.load(tmp_path / run / "checkpoint").card.provenance["processes"] for run in ("one", "two")] == [1, 2]
     for one, two in zip(metrics(tmp_path / "one"), metrics(tmp_path / "two"), strict=True):
         for name in ("loss", "joint", "joint_reinforce", "per_feature", "per_feature_reinforce", "reward", "baseline"):
@@ -83,8 +84,12 @@ def test_two_processes_finish_with_batch_norm_and_the_contrastive_term_per_proce
     assert metrics(tmp_path / "run")[-1]["contrastive"] > 0
 
 
-@pytest.mark.parametrize("launch", [(), tuple(TWO)])
-def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Path, launch: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("launch", "number"), [((), signal.SIGTERM), (tuple(TWO), signal.SIGTERM), ((), signal.SIGINT)]
+)
+def test_a_signal_to_the_whole_group_ends_a_run_cleanly(
+    data: Path, tmp_path: Path, launch: tuple[str, ...], number: int
+) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml", epochs=2000)
     head = ("-m", "accelerate.commands.launch", *launch) if launch else ()
     process = PythonProcess(
@@ -97,7 +102,7 @@ def test_a_signal_to_the_whole_group_ends_a_run_cleanly(data: Path, tmp_path: Pa
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGTERM)
+    os.killpg(process.pid, number)
     process.wait(timeout=120)
     assert len(list_states(tmp_path / "run")) == 1
     assert tn.load(tmp_path / "run" / "checkpoint").class_names[0] == "amber"
@@ -142,7 +147,7 @@ def test_bad_input_is_one_sentence(
 ) -> None:
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
     given = [text.format(recipe=recipe, data=data) for text in arguments]
-    assert main([*given, "--out", str(tmp_path / "run")]) == 1
+    assert main([*given, "--out", str(tmp_path / "run")]) == 2
     shown = capfd.readouterr().err
     assert said in shown
     assert len(shown.strip().splitlines()) == 1, shown
@@ -153,7 +158,7 @@ def test_an_unreadable_image_ends_the_run_with_its_name(tmp_path: Path, capfd: p
     root = write_folders(tmp_path / "data", per_class=2)
     (root / "train" / "amber" / "000.png").write_bytes(b"no picture")
     recipe = write_recipe_file(tmp_path / "tiny.yaml")
-    assert main([str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r")]) == 1
+    assert main([str(recipe), f"data.root={root}", "data.workers=1", "--out", str(tmp_path / "r")]) == 2
     shown = capfd.readouterr().err
     assert "000.png" in shown
     assert "Traceback" not in shown

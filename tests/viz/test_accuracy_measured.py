@@ -71,7 +71,8 @@ def test_coverage_precision_and_recall_begin_with_the_first_look(name: str) -> N
 def test_other_policies_and_stopping_are_variants_of_the_curve(name: str) -> None:
     content, curves = file_of(name), read_measured_curves(CARDS[name])
     found = by_role(curves)
-    assert set(found) == {"", *ROLES}
+    newer = {"surest": "surest" in content["policies"], "stop-rule": "front" in content["stopping"]}
+    assert set(found) == {"", *ROLES} - {role for role, is_there in newer.items() if not is_there}
     assert {curve.variant_of for curve in curves if curve.role} == {found[""].id}
     for policy in ("random", "centre", "mean", "oracle"):
         assert [point.top1 for point in found[policy].points] == content["policies"][policy]["top1"]
@@ -85,6 +86,26 @@ def test_other_policies_and_stopping_are_variants_of_the_curve(name: str) -> Non
         points = [(p.locations, p.top1, p.flops, p.threshold) for p in found[role].points]
         assert points == expected
         assert all(point.top5 is None and point.budget == () for point in found[role].points)
+
+
+def test_the_surest_looks_and_rules_with_limits_are_curves_too(tmp_path: Path) -> None:
+    limits = [(1, 1, 1.0, 0.6, 1), (1, 2, 0.5, 0.61, 1.2), (1, 3, 0.9, 0.66, 1.9), (1, 3, 0.5, 0.63, 1.3)]
+    points = [
+        {"least": least, "most": most, "threshold": t, "top1": top1, "looks": looks, "flops": 1e9, "efficient": True}
+        for least, most, t, top1, looks in limits
+    ]
+    content = BIRDS | {
+        "policies": {"surest": {"top1": [0.5, 0.62]}},
+        "stopping": {"budget": [1], "rule": {"least": 1}, "cross_fitted": {}, "front": {"points": points}},
+    }
+    found = by_role(read_measured_curves(card(tmp_path, content)))
+    assert set(found) == {"", "surest", "stop-rule"}
+    assert [point.top1 for point in found["surest"].points] == [0.5, 0.62]
+    # one curve: the rules with the widest limits
+    assert [(p.locations, p.top1, p.threshold) for p in found["stop-rule"].points] == [
+        (1.3, 0.63, 0.5),
+        (1.9, 0.66, 0.9),
+    ]
 
 
 def test_a_plain_classifier_is_one_point_without_looks() -> None:

@@ -54,7 +54,8 @@ def test_what_is_shown_first_is_a_handful_of_both_kinds() -> None:
     shown = select_defaults(CATALOGUE)
     assert shown.data is CUB and 4 <= len(shown.curves) <= 7
     assert {curve.kind for curve in shown.curves} == {"measured", "published"}
-    assert {"stop-probability"} == {curve.role for curve in shown.curves} - {""}
+    stopping = "stop-rule" if "stop-rule" in CUB.roles else "stop-probability"
+    assert {stopping} == {curve.role for curve in shown.curves} - {""}
     assert any(curve.is_plain for curve in shown.curves if curve.kind == "measured")
     for data in CATALOGUE.data_sets:
         assert select_defaults(CATALOGUE, data.key).curves
@@ -75,10 +76,10 @@ def test_a_slider_over_many_looks_has_a_limited_number_of_stops(tmp_path: Path) 
 
 def test_a_variant_is_shown_for_the_checkpoints_that_are_ticked() -> None:
     first, second = CUB.measured[0].id, CUB.measured[1].id
-    shown = select(CATALOGUE, CUB.key, "flops", "top5", [first], ["random", "oracle"], [], 2)
+    shown = select(CATALOGUE, CUB.key, "flops", "top5", [first], ["random", "oracle"], [], [], 2)
     assert {curve.id for curve in shown.curves} == {first, f"{first}/random", f"{first}/oracle"}
     assert (shown.x.name, shown.y.name, shown.looks) == ("flops", "top5", 2)
-    assert select(CATALOGUE, CUB.key, "flops", "top5", [], ["random"], [], 2).curves == ()
+    assert select(CATALOGUE, CUB.key, "flops", "top5", [], ["random"], [], [], 2).curves == ()
     assert second not in {curve.id for curve in shown.curves}
 
 
@@ -100,7 +101,7 @@ WRONG: list[Any] = [
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda value: repr(value)[:20])
 def test_what_is_unknown_or_of_the_wrong_type_is_ignored(wrong: Any) -> None:
-    shown = select(CATALOGUE, wrong, wrong, wrong, wrong, wrong, wrong, wrong)
+    shown = select(CATALOGUE, wrong, wrong, wrong, wrong, wrong, wrong, wrong, wrong)
     assert shown.data is CATALOGUE.data_sets[0] and shown.curves == ()
     assert (shown.x.name, shown.y.name) == ("locations", "top1")
     assert 0 <= shown.looks <= shown.data.max_looks
@@ -111,7 +112,7 @@ def test_what_is_unknown_or_of_the_wrong_type_is_ignored(wrong: Any) -> None:
     [(0, 0), (4.4, 4), (-3, 0), (10**400, 10), (1e9, 10), (float("inf"), 10), (float("-inf"), 0), (float("nan"), 3)],
 )
 def test_a_number_of_looks_is_brought_into_range(asked: float, taken: int) -> None:
-    assert select(CATALOGUE, CUB.key, None, None, None, None, None, asked).looks == taken
+    assert select(CATALOGUE, CUB.key, None, None, None, None, None, None, asked).looks == taken
 
 
 def test_the_nearest_number_of_looks_is_the_smaller_of_two() -> None:

@@ -15,7 +15,7 @@ from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_accuracy_table import cells, table
 from viz.accuracy.captions import render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue
-from viz.accuracy.figure import build_figure
+from viz.accuracy.chart import build_figure
 from viz.accuracy.selection import Selection, select
 from viz.accuracy.table import format_csv
 from viz.common.measured import read_measured_curves
@@ -42,7 +42,7 @@ def both(tmp_path: Path) -> Selection:
     content = time_evaluation({"processor": "AMD EPYC", "device": "cpu", "threads": 1})
     catalogue = Catalogue([card(tmp_path, content, source="mine", title="Mine")])
     ids = [curve.id for curve in catalogue.get("imagenet").curves]
-    return select(catalogue, "imagenet", "time", "top1", ids, [], ids, 3)
+    return select(catalogue, "imagenet", "time", "top1", ids, [], ids, [], 3)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_times_of_both_kinds_are_said_to_be_of_different_machines(both: Selectio
 def test_one_machine_is_named_and_nothing_is_said_where_time_is_not_the_axis() -> None:
     catalogue = Catalogue(bundled())
     ids = ["measured/tnet-lite0-cub", "measured/en-lite0-cub-448", "published/cub:TNet-B0"]
-    shown = select(catalogue, "cub-200-2011", "time", "top1", ids, [], ids, 3)
+    shown = select(catalogue, "cub-200-2011", "time", "top1", ids, [], ids, [], 3)
     assert "Times: one image at a time on AMD EPYC, 1 thread." in render_intro(shown)
     assert "different machines" not in render_intro(shown)
-    by_looks = select(catalogue, "cub-200-2011", "locations", "top1", ids, [], ids, 3)
+    by_looks = select(catalogue, "cub-200-2011", "locations", "top1", ids, [], ids, [], 3)
     assert "Times:" not in render_intro(by_looks) and "EPYC" not in render_legend(by_looks)

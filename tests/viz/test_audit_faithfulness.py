@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import html
+import json
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import tnet_core as tn
 from pages.audit.service import choose_look_count, select_looks
@@ -33,12 +35,11 @@ def test_the_report_shows_the_numbers_it_was_given(trace: tn.Trace) -> None:
         np.testing.assert_allclose(numbers(shown, "share"), found.contributions.values, **close)
         np.testing.assert_allclose(numbers(shown, "weight"), found.weights, **close)
         np.testing.assert_allclose(numbers(shown, "shapley"), found.shapley, **close)
-        np.testing.assert_allclose(numbers(shown, "sufficiency"), found.sufficiency[1:], **close)
-        np.testing.assert_allclose(numbers(shown, "sufficiency-alone"), found.sufficiency_alone[1:], **close)
-        np.testing.assert_allclose(numbers(shown, "necessity"), found.necessity[1:], **close)
-        np.testing.assert_allclose(numbers(shown, "necessity-alone"), found.necessity_alone[1:], **close)
-        drawn = [*found.insertion.network, *found.deletion.network]
-        np.testing.assert_allclose(numbers(shown, "probability"), drawn, **close)
+        lines = [json.loads(unescape(text))["lines"] for text in re.findall(r'data-curves="([^"]*)"', shown)]
+        drawn = [[value for _, value in line["points"]] for chart in lines for line in chart]
+        names = (found.sufficiency_alone, found.sufficiency, found.necessity_alone, found.necessity)
+        for values, expected in zip(drawn, names, strict=True):
+            np.testing.assert_allclose(values, expected[1:], **close)
         areas = [
             value
             for course in (found.insertion, found.deletion)
@@ -86,24 +87,23 @@ def test_contributions_that_are_not_effects_are_named_with_their_numbers(trace: 
     assert met == {True, False}
 
 
-def test_curves_are_drawn_where_their_numbers_are(trace: tn.Trace) -> None:
+def test_charts_get_the_numbers_of_their_courses(trace: tn.Trace) -> None:
     kept = trace.only(range(4))
     found = explain.faithfulness(kept, 1)
     shown = render_report(found, kept, SUBJECT)
-    for name, values in (("network", found.insertion.network), ("hindsight", found.insertion.oracle)):
-        line = re.search(rf'<polyline class="audit-{name}" points="([^"]*)"', shown)
-        assert line is not None
-        points = np.array([[float(n) for n in point.split(",")] for point in line.group(1).split()])
-        np.testing.assert_allclose(points[:, 0], np.linspace(42, 370, 5), atol=0.06)
-        np.testing.assert_allclose((174 - points[:, 1]) / 166, values, atol=1e-3)
-    band = re.search(r'<polygon class="audit-band" points="([^"]*)"', shown)
-    assert band is not None and len(band.group(1).split()) == 10
+    charts = [json.loads(unescape(text)) for text in re.findall(r'data-chart-lines="([^"]*)"', shown)]
+    assert [chart["below"] for chart in charts] == ["looks added", "looks taken away"]
+    for chart, course in zip(charts, (found.insertion, found.deletion), strict=True):
+        lines = {line["kind"]: line for line in chart["lines"]}
+        for name, values in (("network", course.network), ("hindsight", course.oracle), ("chance", course.random_mean)):
+            np.testing.assert_allclose(lines[name]["values"], values, atol=1e-6)
+        np.testing.assert_allclose(lines["chance"]["band"], course.random_band, atol=1e-6)
 
 
 def test_names_are_text(trace: tn.Trace) -> None:
     named = replace(trace.only(range(2)), class_names=(NASTY,) * 7)
     shown = render_report(explain.faithfulness(named, 0), named, replace(SUBJECT, title=NASTY, checkpoint=NASTY))
-    assert "<b onmouseover" not in shown and shown.count(html.escape(NASTY)) >= 3
+    assert "<b onmouseover" not in shown and shown.count(escape(NASTY)) >= 3
 
 
 def test_two_levels_offer_all_looks_up_to_twelve_three_those_of_the_trained_budget(trace: tn.Trace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import html
 import io
 import json
@@ -12,15 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from PIL import Image
 
 from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_audit_reading import content
+from training.evaluation import bootstrap
+from viz.audit.answers import compute_share_interval
 from viz.audit.heat_map import encode_mini_map
 from viz.audit.page import render_audit
-from viz.audit.panels import find_reach, format_points, render_whisker
 from viz.audit.reading import read_audit
-from viz.common.evaluation import Estimate
+from viz.common.text import format_points
 
 CARDS = {about.source: about for about in bundled()}
 NASTY = "<img src=x onerror=alert(1)> \"'& ${1+1} {{x}}"
@@ -42,22 +45,113 @@ def test_the_browser_is_sent_every_count_of_the_file() -> None:
     assert [entry["taken"]["2"] for entry in told["classes"].values()] == [e["taken_trained"] for e in raw["per_class"]]
 
 
-def test_replacing_the_policy_is_told_at_every_budget_with_intervals() -> None:
-    for name in ("tnet-lite0-cub", "tnet-needles"):
-        raw, shown = content(name), render_audit(read_audit(CARDS[name]))
-        for at, entry in enumerate(raw["budgets"]):
-            key = ",".join(map(str, entry["budget"]))
-            row = re.search(rf'<tr data-budget="{key}">(.*?)</tr>', shown)
-            if not entry["budget"][0]:
-                assert row is None
-                continue
-            assert row is not None and f"{100 * entry['top1']:.1f} %" in row.group(1)
-            for policy in ("mean", "centre", "random"):
-                compared = raw["comparisons"][f"learned-{policy}"]
-                low, high = map(format_points, compared["interval"][at])
-                written = f"<b>{format_points(compared['difference'][at])}</b> <small>{low} to {high}</small>"
-                cell = re.search(rf'data-lost="{policy}">(.*?)</td>', row.group(1))
-                assert cell is not None and written in cell.group(1)
+def read_graphic(shown: str, card: str, kind: str) -> dict[str, Any]:
+    found = re.search(rf'data-card="{card}".*?data-{kind}="([^"]*)"', shown)
+    assert found is not None
+    return json.loads(html.unescape(found.group(1)))
+
+
+def read_answer(shown: str, card: str) -> str:
+    found = re.search(rf'data-card="{card}".*?<p class="audit-answer">(.*?)</p>', shown)
+    assert found is not None
+    return html.unescape(re.sub("<[^>]*>", "", found.group(1)))
+
+
+def read_csv(shown: str, name: str) -> list[dict[str, str]]:
+    found = re.search(rf'download="[^"]*-{name}.csv" href="data:text/csv;base64,([^"]*)"', shown) or re.search(
+        rf'href="data:text/csv;base64,([^"]*)" download="[^"]*-{name}.csv"', shown
+    )
+    assert found is not None
+    return list(csv.DictReader(io.StringIO(base64.b64decode(found.group(1)).decode())))
+
+
+@pytest.mark.parametrize("name", ["tnet-lite0-cub", "tnet-lite0-pets"])
+def test_the_curves_and_their_difference_are_those_of_the_file(name: str) -> None:
+    raw, shown = content(name), render_audit(read_audit(CARDS[name]))
+    graphic = read_graphic(shown, "choosing", "curves")
+    lines = {line["name"]: line["points"] for line in graphic["lines"]}
+    assert ("surest" in lines) is ("surest" in raw["policies"])
+    for policy, points in lines.items():
+        assert points == [[k, top1] for k, top1 in enumerate(raw["policies"][policy]["top1"])]
+    compared = raw["comparisons"]["learned-mean"]
+    assert [gain["value"] for gain in graphic["gains"]] == compared["difference"][1:]
+    assert [gain["interval"] for gain in graphic["gains"]] == compared["interval"][1:]
+    enough = read_graphic(shown, "enough", "curves")
+    learned = next(line for line in enough["lines"] if line["name"] == "learned")
+    assert learned["points"] == [[row["flops"] / 1e9, row["top1"]] for row in raw["budgets"]]
+    assert learned["band"] == [row["top1_interval"] for row in raw["budgets"]]
+
+
+def test_an_answer_has_its_interval_and_is_not_established_where_that_holds_zero(tmp_path: Path) -> None:
+    shown = render_audit(read_audit(CARDS["tnet-lite0-pets"]))
+    assert read_answer(shown, "choosing") == (
+        "Yes: with 2 looks, choosing by the picture brings 2.1 points more accuracy than the same looks for every "
+        "picture, 95 % interval +0.5 to +3.7."
+    )
+    assert read_answer(shown, "content").startswith(
+        "Content: location scores follow content that is moved (+0.38, 95 % interval +0.37 to +0.39, of −1 to 1)"
+    )
+    raw = content("tnet-lite0-pets")
+    raw["comparisons"]["learned-mean"]["interval"][2] = [-0.001, 0.04]
+    raw["equivariance"]["score_interval"] = [-0.1, 0.8]
+    doubted = render_audit(read_audit(card(tmp_path, raw)))
+    assert read_answer(doubted, "choosing").startswith("Not established: with 2 looks")
+    assert "−0.1 to +4.0" in read_answer(doubted, "choosing")
+    assert read_answer(doubted, "content").startswith("Not established: ")
+    raw["comparisons"]["learned-mean"]["difference"][2] = -0.02
+    raw["comparisons"]["learned-mean"]["interval"][2] = [-0.03, -0.01]
+    assert read_answer(render_audit(read_audit(card(tmp_path, raw))), "choosing").startswith("No: ")
+
+
+def test_enough_is_the_recommended_rule_or_else_the_fewest_looks_in_the_interval_of_the_best() -> None:
+    raw, shown = content("tnet-lite0-pets")["stopping"], render_audit(read_audit(CARDS["tnet-lite0-pets"]))
+    fitted = raw["cross_fitted"]
+    answer = read_answer(shown, "enough")
+    assert answer.startswith("1.2 on average: the recommended rule stops after 1 to 3, once surer than 72 %")
+    assert "92.4 %, 95 % interval 89.8 % to 95.0 %" in answer
+    rule = read_graphic(shown, "enough", "curves")["rule"]
+    assert (rule["x"], rule["y"]) == (fitted["flops"] / 1e9, fitted["top1"])
+    birds = content("tnet-lite0-cub")["budgets"]
+    best = max(birds, key=lambda row: row["top1"])
+    few = next(row for row in birds if row["top1"] >= best["top1_interval"][0])
+    answer = read_answer(render_audit(read_audit(CARDS["tnet-lite0-cub"])), "enough")
+    assert few["budget"] == [1] and answer.startswith(f"1 look: {100 * few['top1']:.1f} % lies in the 95 % interval")
+    assert "No stopping rule is recommended" in answer
+
+
+def test_classes_with_few_images_have_counts_and_no_share() -> None:
+    entries = content("tnet-lite0-cub")["heat_map"]["per_class"]
+    shown = render_audit(read_audit(CARDS["tnet-lite0-cub"]))
+    counted = [entry for entry in entries if entry["images"] >= 5]
+    graphic = read_graphic(shown, "classes", "scatter")["points"]
+    assert [(p["y"], p["x"], p["images"]) for p in graphic] == [
+        (e["top1"], e["top1_thumbnail"], e["images"]) for e in counted
+    ]
+    worst = min(entry["top1"] for entry in counted)
+    assert f": {round(worst * 7)} of 7 right (95 % interval 0 % to 35 %)" in read_answer(shown, "classes")
+    rows = re.findall(r"<tr data-name=.*?</tr>", shown)
+    for row, entry in zip(rows, entries, strict=True):
+        assert ("%</td>" in row) is (entry["images"] >= 5)
+
+
+def test_the_interval_of_a_class_is_that_of_the_evaluation() -> None:
+    for right, images in ((0, 7), (4, 9), (9, 9)):
+        expected = bootstrap.compute_share_interval(np.array([right / images]), images, 0.95)[0]
+        assert compute_share_interval(right / images, images, 0.95) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+def test_tables_are_files_in_full_precision() -> None:
+    raw, shown = content("tnet-lite0-cub"), render_audit(read_audit(CARDS["tnet-lite0-cub"]))
+    policies = [row for row in read_csv(shown, "policies") if row["policy"] == "mean"]
+    compared = raw["comparisons"]["learned-mean"]
+    assert [float(row["learned_minus_it"]) for row in policies] == compared["difference"][1:]
+    assert [[float(row["low"]), float(row["high"])] for row in policies] == compared["interval"][1:]
+    classes = read_csv(shown, "classes")
+    assert [float(row["top1"]) for row in classes] == [entry["top1"] for entry in raw["heat_map"]["per_class"]]
+    assert float(read_csv(shown, "moves")[0]["score"]) == raw["equivariance"]["score"]
+    assert [float(r["flops"]) for r in read_csv(shown, "costs") if r["policy"] == "learned"] == [
+        row["flops"] for row in raw["budgets"]
+    ]
 
 
 def test_the_gap_is_split_into_looking_and_recognising() -> None:
@@ -96,7 +190,7 @@ def test_names_of_classes_and_images_are_text(tmp_path: Path) -> None:
     raw["dataset"]["name"] = NASTY
     shown = render_audit(read_audit(card(tmp_path, raw, title=NASTY)))
     assert "<img src=x" not in shown
-    assert shown.count(html.escape(NASTY)) == 3  # title, data set, image
+    assert shown.count(escape(NASTY)) == 3  # title, data set, image
     assert any(name.startswith("<img src=x onerror=alert(1)>") for name in read_payload(shown)["classes"])
 
 
@@ -106,7 +200,7 @@ def test_a_row_per_class_with_everything_to_sort_by() -> None:
     assert len(rows) == len(raw) and sum(" hidden>" in row for row in rows) == len(raw) - 12
     for row, entry in zip(rows, raw, strict=True):
         assert f'data-top1="{entry["top1"]:.6g}"' in row and f'data-images="{entry["images"]}"' in row
-        assert f">{100 * entry['top1']:.1f} %</td>" in row and 'src="data:image/png;base64,' in row
+        assert 'src="data:image/png;base64,' in row
 
 
 def test_a_small_map_is_as_opaque_as_cells_are_frequent() -> None:
@@ -122,11 +216,3 @@ def test_a_small_map_is_as_opaque_as_cells_are_frequent() -> None:
 )
 def test_points_have_one_decimal_and_a_sign(value: float, written: str) -> None:
     assert format_points(value) == written
-
-
-def test_a_whisker_lies_on_a_scale_with_zero_in_the_middle() -> None:
-    drawn = render_whisker(Estimate(0.1, (0.0, 0.2)), 0.2)
-    assert "left:50.0%;width:50.0%" in drawn and "left:75.0%" in drawn and "audit-for" not in drawn
-    assert "audit-for" in render_whisker(Estimate(0.1, (0.05, 0.2)), 0.2)
-    assert "audit-against" in render_whisker(Estimate(-0.1, (-0.2, -0.05)), 0.2)
-    assert find_reach([Estimate(0.1, (-0.3, 0.2))]) == 0.3 and find_reach([Estimate(0.0)]) > 0

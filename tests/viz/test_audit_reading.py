@@ -13,7 +13,7 @@ from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
 from tnet_core.checkpoints import CheckpointCard
 from viz.audit.data import Audit, compute_entropy
-from viz.audit.page import PANELS, render_audit
+from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
 
 ROOT = Path(__file__).parents[2]
@@ -60,11 +60,29 @@ def test_every_number_is_that_of_the_file(name: str) -> None:
             assert row.lost[policy].value == compared["difference"][at]
             assert list(row.lost[policy].interval or ()) == compared["interval"][at]
         assert row.gap is not None and row.gap.value == raw["comparisons"]["oracle-learned"]["difference"][at]
-        share = raw["gap_closed"]["share"][at]
+        field = "gap_to_surest" if "gap_to_surest" in raw else "gap_closed"
+        share = raw[field]["share"][at]
+        assert row.reference == ("surest" if field == "gap_to_surest" else "oracle")
         assert (row.closed.value if row.closed else None) == share
     assert [list(item) for item in audit.typical.most] == [list(i.values()) for i in raw["typical"]["most"]]
     assert audit.agreement is ("agreement" in raw) and audit.confidence == 0.95
     assert audit.trained == tuple(raw["trained_budget"])
+
+
+def test_the_gap_is_told_against_the_surest_looks_where_a_file_has_them(tmp_path: Path) -> None:
+    raw = content("tnet-lite0-cub")
+    count = len(raw["budgets"])
+    raw["policies"]["surest"] = raw["policies"]["centre"]
+    raw["comparisons"]["learned-surest"] = {"difference": [0.02] * count, "interval": [[-0.01, 0.05]] * count}
+    raw["gap_to_surest"] = {"share": [1.5] * count, "interval": [[0.9, 2.1]] * count}
+    audit = read_audit(card(tmp_path, raw))
+    assert audit is not None
+    row = audit.budgets[0]
+    assert row.closed is not None and (row.closed.value, row.reference) == (1.5, "surest")
+    assert row.lost["surest"].value == 0.02 and row.top1["surest"] == row.top1["centre"]
+    shown = render_audit(audit)
+    assert "from the centre to the surest looks it goes <b>150 %</b>" in shown
+    assert "&#34;surest of all&#34;" in shown
 
 
 def test_a_model_without_looks_and_one_without_evaluation_say_so() -> None:
@@ -80,7 +98,8 @@ def test_an_evaluation_with_nothing_but_accuracies_gets_a_sentence_per_panel(tmp
     assert audit.heat is None and audit.typical is None and not audit.moves
     assert [row.budget for row in audit.budgets] == [(1,), (3,)]
     shown = render_audit(audit)
-    assert shown.count('<section class="audit-panel"') == shown.count('class="audit-missing"') == len(PANELS)
+    assert shown.count('<section class="audit-card"') == 4 and shown.count('class="audit-missing"') == 3
+    assert shown.count("Not measured:") == 3
 
 
 def test_damaged_parts_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
@@ -179,7 +198,7 @@ def test_moves_are_shown_where_they_were_measured(tmp_path: Path) -> None:
     assert audit.moves[0].followed is None and audit.moves[2].stayed is None
     assert not audit.moves[2].score.is_clear and audit.moves[1].score.is_clear
     shown = render_audit(audit)
-    assert "<b>+0.62</b> <small>+0.58 to +0.66</small>" in shown and "<b>50 %</b> <small>45 to 55 %</small>" in shown
+    assert "&#34;value&#34;:0.62,&#34;interval&#34;:[0.58,0.66]" in shown
     assert "&lt;shifted&gt;" in shown and "<shifted>" not in shown
 
 

@@ -26,8 +26,9 @@ def test_all_tabs_say_in_one_way_that_something_went_wrong() -> None:
     )
     assert render_warning("") == ""
     root = Path(style.__file__).parents[2]
-    written = [file for folder in ("pages", "viz") for file in (root / folder).rglob("*.py")]
-    assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["page.py"]
+    written = [file for folder in ("pages", "viz") for file in (root / folder).rglob("*.*")]
+    written = [file for file in written if file.suffix in (".py", ".html", ".js")]
+    assert [file.name for file in written if 'class="tn-problem"' in file.read_text()] == ["page.html"]
 
 
 def test_what_could_not_be_used_is_said_and_escaped() -> None:

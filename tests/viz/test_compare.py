@@ -15,7 +15,7 @@ from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from tests.viz.test_explore_payload import floats, weights
 from tnet_core import compare
 from viz.common.payload import PictureInfo
-from viz.compare.page import build_script, read_template
+from viz.common.templates import read_elements
 from viz.compare.payload import (
     Column,
     build_offer_payload,
@@ -53,7 +53,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[tn.Trace, tn.Trace]:
 @pytest.fixture(scope="module")
 def sent(pair: tuple[tn.Trace, tn.Trace]) -> dict[str, Any]:
     with BackboneCalls(tiny(pair[1].config)) as calls:
-        made = json.loads(build_pair_payload(column(pair[0]), column(pair[1]), 7, "policies", "Both: a picture."))
+        made = json.loads(build_pair_payload(column(pair[0]), column(pair[1]), "policies", "Both: a picture."))
     assert calls.batches == []
     return made
 
@@ -90,18 +90,18 @@ def test_columns_and_correlations_are_those_of_the_core(pair: tuple[tn.Trace, tn
         assert sent[name] == (None if found is None else {"spearman": found.spearman, "kendall": found.kendall})
     assert sent["matched"] is compare.same_grid(*pair)
     assert [tuple(both) for both in sent["common"]] == list(compare.common_classes(*pair))
-    assert (sent["ask"], sent["mode"], sent["constant"]) == (7, "policies", "Both: a picture.")
+    assert (sent["mode"], sent["constant"]) == ("policies", "Both: a picture.")
 
 
 def test_two_pictures_are_both_sent() -> None:
     a, b = trace_of(TINY), trace_of(TINY, seed=4)
-    sent = json.loads(build_pair_payload(column(a), column(b, seed=4), 1, "pictures", ""))
+    sent = json.loads(build_pair_payload(column(a), column(b, seed=4), "pictures", ""))
     assert len(sent["pictures"]) == 2 and sent["a"]["picture"] != sent["b"]["picture"]
 
 
 def test_a_side_without_looks_can_be_sent() -> None:
     nothing = tn.traverse(tiny(), picture(seed=3), budget=(0,))
-    sent = json.loads(build_pair_payload(column(trace_of(TINY)), column(nothing), 1, "policies", ""))
+    sent = json.loads(build_pair_payload(column(trace_of(TINY)), column(nothing), "policies", ""))
     assert sent["agreement"] == [] and sent["order"] is None
     assert sent["overlaps"]["0"] == [[None, None]] and sent["overlaps"]["3"] == [[0.0, 0.0]]
 
@@ -131,12 +131,12 @@ def test_sentences_say_what_is_compared() -> None:
 def test_checkpoints_without_a_common_class_say_so() -> None:
     a = replace(trace_of(TINY), class_names=tuple("abcdefg"))
     b = replace(trace_of(TINY, policy="centre"), class_names=tuple("hijklmn"))
-    sent = json.loads(build_pair_payload(column(a), column(b), 1, "checkpoints", ""))
+    sent = json.loads(build_pair_payload(column(a), column(b), "checkpoints", ""))
     assert sent["common"] == []
     assert sent["sentences"]["classes"].startswith("The two checkpoints have no class in common (7 and 7 classes")
 
 
 def test_the_page_holds_nothing_that_gradio_would_replace() -> None:
-    assert "${" not in read_template() and "{{" not in read_template()
-    assert "</script" not in build_script() and "https://" not in build_script() + read_template()
+    elements = read_elements("compare/template.html")
+    assert not any(text in elements for text in ("${", "{{", "https://"))
     assert json.loads(build_offer_payload(scene=1, title="</script>"))["kind"] == "offer"

@@ -14,6 +14,7 @@ def test_an_example_is_the_same_every_time(index: int) -> None:
     np.testing.assert_array_equal(draw_picture(index), DRAWINGS[index].draw())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(DRAWINGS)))
 def test_an_example_has_more_detail_than_the_thumbnail_can_show(index: int) -> None:
     pixels = draw_picture(index)

@@ -11,7 +11,8 @@ import pytest
 
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
-from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
+from tnet_core.checkpoints import CheckpointCard, Evaluation
+from tnet_core.schemas.evaluation import parse_evaluation
 from viz.common.text import format_budget
 from viz.examples import DRAWINGS, list_pictures_of_kind
 from viz.explore import gallery
@@ -19,9 +20,10 @@ from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel, rend
 from viz.explore.gallery import find_picture_kind
 
 
-def evaluation(*budgets: tuple[int, ...]) -> Evaluation:
-    results = tuple(BudgetResult(budget, 0.5 + 0.01 * at, flops=2e9) for at, budget in enumerate(budgets))
-    return Evaluation("Garden birds", "test", 120, results)
+def evaluation(*budgets: tuple[int, ...], name: str = "Garden birds", **further: Any) -> Evaluation:
+    results = [{"budget": budget, "top1": 0.5 + 0.01 * at, "flops": 2e9} for at, budget in enumerate(budgets)]
+    data = {"name": name, "split": "test" if name == "Garden birds" else name, "size": 120}
+    return parse_evaluation({"schema": 1, "dataset": data, "budgets": results, **further})
 
 
 def about(config: tn.TNetConfig = TINY, **changes: Any) -> CheckpointCard:
@@ -63,7 +65,7 @@ def test_a_checkpoint_without_measurements_says_so() -> None:
 
 
 def test_agreement_is_not_called_accuracy() -> None:
-    agreeing = replace(evaluation((0,), (3,)), raw={"agreement": {}})
+    agreeing = evaluation((0,), (3,), agreement={})
     shown = words(render_card(about(evaluation=agreeing)))
     assert "agrees with the whole image in 51.0 % with 3 looks" in shown
     assert "not accuracy" in shown
@@ -72,7 +74,7 @@ def test_agreement_is_not_called_accuracy() -> None:
 
 def test_what_a_checkpoint_says_is_escaped() -> None:
     hostile = "<script>x</script>"
-    measured = Evaluation(hostile, hostile, 1, (BudgetResult((3,), 0.5),))
+    measured = evaluation((3,), name=hostile)
     html = render_card(about(title=hostile, description=hostile, numbers=hostile, evaluation=measured))
     assert "<script" not in html
 

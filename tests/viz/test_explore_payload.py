@@ -14,9 +14,9 @@ from PIL import Image
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
 from viz.common.payload import PictureInfo
-from viz.explore.page import build_script, read_style, read_template
+from viz.common.templates import read_elements
 from viz.explore.payload import build_scene_payload, build_steer_payload, list_look_sets
-from viz.report.page import build_report_script
+from viz.report.page import build_style
 
 PLATE = PictureInfo("A <b>picture</b>", "photo: me", 2)
 
@@ -115,7 +115,7 @@ def test_names_are_sent_as_they_are_and_the_label_with_them(sent: dict[str, Any]
 def test_sending_and_steering_run_no_backbone(trace: tn.Trace) -> None:
     with BackboneCalls(tiny(trace.config)) as calls:
         chosen = (2, 0)
-        known = weights(json.loads(build_steer_payload(trace, chosen)))
+        known = weights(build_steer_payload(trace, chosen))
     assert calls.batches == []
     assert list(known) == [(), (2,), (0, 2)]
     np.testing.assert_allclose(known[0, 2], trace.weights(subset=(0, 2)), rtol=1e-4)
@@ -128,7 +128,6 @@ def test_looks_chosen_by_hand_come_with_their_steps(trace: tn.Trace) -> None:
 
 
 def test_the_page_holds_nothing_that_gradio_would_replace() -> None:
-    assert "${" not in read_template() and "{{" not in read_template()
-    script = build_script(build_report_script(read_template()))
-    assert "</script" not in script and "</style" not in read_style()
-    assert "https://" not in script + read_template() + read_style()
+    elements, style = read_elements("explore/template.html"), build_style()
+    assert not any(text in elements for text in ("${", "{{", "https://"))
+    assert not any(text in style for text in ("</style", "https://"))

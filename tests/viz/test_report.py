@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from pathlib import Path
+
+from PIL import Image
+from pillow_heif import from_pillow
 
 import tnet_core as tn
 from tests.support.models import picture, tiny
 from tnet_core.checkpoints import CheckpointCard, card_of
-from tnet_core.checkpoints.digests import FileDigest
+from tnet_core.schemas.registry import FileDigest
 from viz.explore.payload import build_evidence
-from viz.report.page import build_report_script, read_style
+from viz.report.page import build_original_payload, build_report_parts
 
 SHA = "ab" * 32
 
@@ -38,6 +43,14 @@ def test_weights_that_no_name_leads_to_must_be_given_to_the_replay() -> None:
 
 
 def test_nothing_in_the_script_can_end_the_element_that_holds_it() -> None:
-    code = build_report_script("<div>a</div></script><script>b</script>")
-    assert "</script" not in code and "<!--" not in code
-    assert "@media print" in read_style()
+    parts = build_report_parts()
+    assert "</script" not in parts["code"] and "<!--" not in parts["code"] and "</style" not in parts["style"]
+    assert "@media print" in parts["style"] and "https://" not in parts["code"]
+
+
+def test_a_photograph_of_a_telephone_is_sent_back_as_the_file_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "photo.heic"
+    from_pillow(Image.new("RGB", (64, 48), "red")).save(path)
+    sent = build_original_payload(path)
+    assert base64.b64decode(sent["base64"]) == path.read_bytes()
+    assert (sent["type"], sent["extension"]) == ("image/heic", "heic")

@@ -12,7 +12,7 @@ from tests.support.evaluation_cards import card
 from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.counterfactual import Fate, Lattice, Move, moved, pasted, place
-from viz.what_if.experiment import Experiment, format_fates, format_verdict, read_measured_scores
+from viz.what_if.experiment import Experiment, format_fates, format_kept, format_verdict, read_measured_scores
 from viz.what_if.page import clip_box, render_experiment
 
 
@@ -24,7 +24,7 @@ def fate(kind: Any) -> Fate:
     ("kinds", "said"),
     [
         (["followed"], "The first look followed its content."),
-        (["unmoved"], "The first look tells nothing, since its content did not move."),
+        (["unmoved"], "The first look tells nothing, since the old place still shows its content."),
         (["stayed", "stayed"], "Both looks stayed where they were."),
         (["neither"] * 3, "All 3 looks did neither."),
         (["followed", "followed", "stayed"],
@@ -66,12 +66,27 @@ def test_a_copy_is_told_by_ranks() -> None:
     shown = experiment(placement=None, copied=(0, 8), before=before, after=after)
     ranks = [trace.distributions[0].ranks.ravel() for trace in (before, after)]
     assert shown.pull is not None and shown.pull.target == (ranks[0][8] - 1, ranks[1][8] - 1)
-    assert format_verdict(shown, 3).startswith(
+    assert format_kept(shown, 3).startswith(
         f"The copy's cell ranks {ranks[1][8]} of 9 now and ranked {ranks[0][8]} before."
     )
     kept = len(set(shown.cells[0][:3]) & set(shown.cells[1][:3]))
-    assert format_verdict(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
+    assert format_kept(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
+    for k in range(1, 6):
+        assert format_verdict(shown, k) in render_experiment(shown) and format_verdict(shown, k).count(".") == 1
     assert "score" not in render_experiment(shown).split("What the copy did")[1].split("</dl>")[0]
+
+
+def test_the_headline_says_whether_a_look_goes_to_the_copy() -> None:
+    shown = experiment(placement=None, copied=(0, 8), copy=(0.5, 0.5, 0.8, 0.8))
+    shown.__dict__["cells"] = ((0, 1, 2), (8, 1, 2))  # cell 8 is the lower right one
+    assert format_verdict(shown, 3) == "Look 1 goes to the copy; before, none of the first 3 looks was there."
+    assert format_verdict(shown, 1) == "The first look goes to the copy; before, it was elsewhere."
+    shown.__dict__["cells"] = ((1, 8, 2), (8, 1, 2))
+    assert format_verdict(shown, 3).startswith("Look 1 is at the copy, where look 2 was already")
+    shown.__dict__["cells"] = ((1, 8, 2), (0, 1, 2))
+    assert format_verdict(shown, 3).startswith("No look is at the copy, where look 2 was before")
+    shown.__dict__["cells"] = ((1, 0, 2), (0, 1, 2))
+    assert format_verdict(shown, 3).startswith("None of the first 3 looks goes to the copy, whose cell ranks ")
 
 
 def test_boxes_outside_the_picture_are_not_drawn() -> None:

@@ -29,6 +29,8 @@ from tests.support.large_files import as_large, scene, tiff
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY_3L, picture, tiny
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["as_large", "hashing"]
 
 
@@ -74,7 +76,6 @@ def test_of_an_example_too(explorer: Explorer) -> None:
     np.testing.assert_array_equal(pixels(answer), source.gather(np.arange(20, 70), np.arange(10, 90)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiles.tif", "lines.png"])
 def test_of_a_file_that_is_read_in_parts_only_these_are_decoded(
     name: str, explorer: Explorer, tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
@@ -168,7 +169,7 @@ def test_reading_many_pixels_is_told(
 def count_pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> tuple[int, int]:
     """Count the pixels read of a file before its traversal has its turn, and while it has it."""
     counted, during = Counted(monkeypatch), list[tuple[int, int]]()
-    taken = explorer._take_looks
+    taken = explorer._compute
 
     def looking(*given: Any) -> tn.Trace:
         before = counted.pixels
@@ -176,7 +177,7 @@ def count_pixels_read(explorer: Explorer, path: Path, monkeypatch: pytest.Monkey
         during.append((before, counted.pixels - before))
         return trace
 
-    monkeypatch.setattr(explorer, "_take_looks", looking)
+    monkeypatch.setattr(explorer, "_compute", looking)
     explorer.traverse(explorer.landing, tn.ImageSource.open(path), **how)
     [found] = during
     return found
@@ -190,7 +191,6 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
     assert before > 0 and while_looking == 0
 
 
-@pytest.mark.slow
 def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     explorer: Explorer, tmp_path: Path, as_large: None, hashing: Hashing
 ) -> None:
@@ -200,7 +200,7 @@ def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(
     read_part(explorer, session, ask_for_part(session, 10, 20, 90, 70))
     comparer = Comparer(explorer)
     question = {"mode": "policies", "a": {"policy": "learned"}, "b": {"policy": "centre"}, "scene": session.scene}
-    assert len(json.loads(comparer.build_pair(session, None, question | {"ask": 1}, lambda *_: None))["pictures"]) == 1
+    assert len(json.loads(comparer.build_pair(session, None, question, lambda *_: None))["pictures"]) == 1
     assert hashing.files == []
     known = read_file(explorer, session, {"what": "sha256", "scene": session.scene})["text"]
     assert known == hashlib.sha256(path.read_bytes()).hexdigest()

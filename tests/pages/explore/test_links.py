@@ -16,7 +16,9 @@ def test_a_whole_link_is_read() -> None:
             ("class", "4"), ("against", "second"), ("cells", "12,7,12.3"), ("step", "2"), ("unknown", "<b>"),
         ]
     )  # fmt: skip
-    assert link == Link("tnet-needles", "needles-1", (3, 1), 4, "second", ((12,), (7,), (12, 3)), 2)
+    assert link == Link(
+        "tnet-needles", "needles-1", looks=(3, 1), cls=4, versus="second", cells=((12,), (7,), (12, 3)), step=2
+    )
     assert wrong == {}
     assert parse_link([]) == (Link(), {})
     assert parse_link([("against", "7"), ("looks", "0"), ("cells", "none")])[0] == Link(looks=(0,), versus=7, cells=())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from dataclasses import replace
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +45,21 @@ def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
     with BackboneCalls(explorer.models.open(UNTRAINED)) as calls:
         session, sent = explorer.open_picture(UNTRAINED, 0)
         assert sum(calls.batches) == 26  # the thumbnail and all looks
-        assert explorer.open_picture(UNTRAINED, 0) == (session, sent)
+        again, sent_again = explorer.open_picture(UNTRAINED, 0)
+        assert again.trace is session.trace and again.scene != session.scene  # known, and a scene of its own
+        assert json.loads(sent_again) | {"scene": session.scene} == json.loads(sent)
         _, steered = explorer.steer(session, {"plan": [3, 1], "add": None})
     assert sum(calls.batches) == 26
-    known = weights(json.loads(steered))
-    np.testing.assert_allclose(known[1, 3], session.trace.weights(subset=(1, 3)), rtol=1e-4)
+    known = weights(steered)
+    np.testing.assert_allclose(known[1, 3], explorer.open_trace(session).weights(subset=(1, 3)), rtol=1e-4)
 
 
-def test_a_session_holds_no_pixels(explorer: Explorer) -> None:
+@pytest.mark.slow
+def test_a_session_holds_neither_pixels_nor_the_model(explorer: Explorer) -> None:
     session, _ = explorer.open_picture(UNTRAINED, 0)
     assert session.trace.seen is None
-    assert session.trace.features.nbytes < 200_000
+    assert session.trace.aggregator.weighting is None
+    assert len(pickle.dumps(session)) < 300_000  # 1 MB with the most looks and a thousand classes
 
 
 def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) -> None:
@@ -65,10 +70,12 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
     assert len(json.loads(sent)["looks"]) == count
     taken = {look.index for look in session.trace.locations if look.parent == 0}
     cell = next(index for index in range(9) if index not in taken)
-    after, more = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cell}})
-    told = json.loads(more)
-    assert told["kind"] == "scene" and told["plan"] == [0, count]
-    assert (told["looks"][-1]["parent"], told["looks"][-1]["index"]) == (0, cell)
+    before = explorer.open_trace(session).to_json()
+    with BackboneCalls(explorer.models.open(spec)) as calls:
+        after, more = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cell}})
+    assert calls.batches == [1] and explorer.open_trace(session).to_json() == before
+    assert (more["kind"], more["plan"], more["first"]) == ("steer", [0, count], count)
+    assert [(look["parent"], look["index"]) for look in more["looks"]] == [(0, cell)]
     by_hand = tn.Traversal(explorer.models.open(spec), file, budget=largest_budget(TINY_3L))
     by_hand.run()
     by_hand.attend(3, cell, 0)
@@ -81,7 +88,30 @@ def test_a_cell_that_was_not_looked_at_is_looked_at(deep: tuple[Explorer, str]) 
     with BackboneCalls(explorer.models.open(spec)) as calls:
         same, answer = explorer.steer(twice, {"plan": [], "add": {"parent": 0, "index": cell}})
     assert calls.batches == [] and same is twice
-    assert json.loads(answer)["plan"] == [count]
+    assert answer["plan"] == [count] and answer["looks"] == []
+
+
+@pytest.mark.slow
+def test_a_page_with_a_thousand_classes_and_all_looks_stays_within_its_limits(tmp_path: Path) -> None:
+    config = tn.TNetConfig(backbone="tf_efficientnet_lite0", num_classes=1000, levels=3, budget=(3, 2), input_size=448,
+                           base_resolution=160, grid=5)  # fmt: skip
+    tn.save(tn.build(config, seed=0, device="cpu"), tmp_path / "model")
+    noise = np.random.default_rng(0).integers(0, 256, (900, 1200, 3), dtype=np.uint8)  # no crop is larger in bytes
+    Image.fromarray(noise).save(tmp_path / "mine.png")
+    explorer = Explorer(build_model_cache(tmp_path / "model"))
+    session, _ = explorer.open_picture(explorer.landing, str(tmp_path / "mine.png"))
+    taken = {(look.parent, look.index) for look in session.trace.locations}
+    inside = [at for at, look in enumerate(session.trace.locations) if look.level == 2]
+    free = [(parent, cell) for parent in inside for cell in range(25) if (parent, cell) not in taken]
+    *most, last = free[: MAX_LOOKS_PER_PAGE - len(session.trace.locations)]
+    session = explorer._add_looks(session, most)
+    with BackboneCalls(explorer.models.open(explorer.landing)) as calls:
+        session, answer = explorer.steer(
+            session, {"plan": list(range(12)), "add": {"parent": last[0], "index": last[1]}, "steps": [13]}
+        )
+    assert calls.batches == [1] and len(session.trace.locations) == MAX_LOOKS_PER_PAGE
+    assert len(json.dumps(answer)) <= 25_000
+    assert len(pickle.dumps(session)) <= 1_000_000
 
 
 def test_looks_by_hand_have_an_end(deep: tuple[Explorer, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,27 +173,37 @@ def test_a_checkpoint_that_is_unusable_leaves_a_page_that_says_so(tmp_path: Path
     assert "is not what the registry promises" in notice
 
 
-@pytest.mark.slow
-def test_a_page_that_missed_an_answer_is_sent_all_looks_again(deep: tuple[Explorer, str]) -> None:
+def test_a_page_that_missed_an_answer_is_sent_the_looks_it_lacks(deep: tuple[Explorer, str]) -> None:
     explorer, file = deep
     session, _ = explorer.open_picture(explorer.landing, file)
     count = len(session.trace.locations)
     cells = [index for index in range(9) if index not in {k.index for k in session.trace.locations if k.parent == 0}]
     lost, _ = explorer.steer(session, {"plan": [0], "add": {"parent": 0, "index": cells[0]}, "scene": session.scene})
-    for asked, plan in (
-        ({"plan": [1], "add": None}, [1]),
-        ({"plan": [0], "add": {"parent": 0, "index": cells[0]}}, [0, count]),  # the same once more
-        ({"plan": [0], "add": {"parent": 0, "index": cells[1]}}, [0, count + 1]),
+    for asked, plan, taken in (
+        ({"plan": [1], "add": None}, [1], 1),
+        ({"plan": [0], "add": {"parent": 0, "index": cells[0]}}, [0, count], 1),  # the same once more
+        ({"plan": [0], "add": {"parent": 0, "index": cells[1]}}, [0, count + 1], 2),
     ):
-        after, sent = explorer.steer(lost, asked | {"scene": session.scene})  # all the page knows of
-        told = json.loads(sent)
-        assert (told["kind"], told["scene"], told["plan"]) == ("scene", after.scene, plan)
-        assert [look["index"] for look in told["looks"]][count] == cells[0]
-        assert explorer.steer(after, {"plan": plan, "scene": after.scene})[0] is after  # and both agree again
-    known = lost
-    for _ in range(3 * MAX_LOOKS_PER_PAGE):  # a page that never hears anything
-        known = replace(known, earlier=(*known.earlier, known.scene)[-MAX_LOOKS_PER_PAGE:], scene=known.scene + 1)
-    assert len(explorer.steer(known, {"plan": [0], "scene": known.earlier[-1]})[0].earlier) == MAX_LOOKS_PER_PAGE
+        after, sent = explorer.steer(lost, asked | {"scene": session.scene, "known": count})  # all the page knows of
+        assert (sent["plan"], sent["first"], after.scene) == (plan, count, session.scene)
+        assert [look["index"] for look in sent["looks"]] == cells[:taken]
+        assert len(np.frombuffer(base64.b64decode(sent["projections"]), "<f4")) == taken * 7
+        assert len(json.dumps(sent)) < 25_000
+    _, sent = explorer.steer(lost, {"plan": [0, count], "steps": [2]})
+    assert sent["weights"]["sets"] == [(0, count)]  # the others are known
+
+
+def test_looks_that_are_added_open_grids_of_their_own(deep: tuple[Explorer, str]) -> None:
+    explorer, file = deep
+    session, sent = explorer.open_picture(explorer.landing, file)
+    count, taken = len(session.trace.locations), {look.index for look in session.trace.locations if look.parent is None}
+    assert len(json.loads(sent)["grids"]) == 1 + len(taken)
+    free = min(set(range(9)) - taken)
+    after, more = explorer.steer(session, {"plan": [], "add": {"parent": None, "index": free}, "known": count})
+    assert [(grid["parent"], grid["level"]) for grid in more["grids"]] == [(count, 2)]
+    inside, deeper = explorer.steer(after, {"plan": [count], "add": {"parent": count, "index": 4}, "known": count})
+    assert [look["name"] for look in deeper["looks"]][1].startswith(deeper["looks"][0]["name"] + ".")
+    assert inside.trace.locations[-1].parent == count and deeper["looks"][1]["parent"] == count
 
 
 def test_a_question_about_another_picture_is_refused(explorer: Explorer) -> None:

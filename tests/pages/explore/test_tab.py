@@ -18,8 +18,7 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.explore.tab import build_explore_tab
 from pages.server.model_cache import ModelCache
-from pages.server.rpc import read_query
-from pages.server.sessions import RequestOrder
+from pages.server.rpc import PageCalls, read_query
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.models import TINY_3L, picture, tiny
 from tnet_core.checkpoints import Registry
@@ -36,7 +35,7 @@ class Page:
         with gr.Blocks() as demo:
             build_explore_tab(explorer, demo)
         self._handlers: dict[str, Callable[..., list[Any]]] = {str(fn.name): fn.fn for fn in demo.fns.values() if fn.fn}
-        self.explorer, self.order, self.opened, self.session = explorer, RequestOrder(), explorer.landing, None
+        self.explorer, self.order, self.opened, self.session = explorer, PageCalls(), explorer.landing, None
         self._pool = ThreadPoolExecutor(4)
 
     def begin(self, name: str, *given: Any, data: Any = None, query: Any = ()) -> Future[list[Any]]:
@@ -48,15 +47,16 @@ class Page:
             "on_checkpoint": lambda: (*given, self.opened, self.session, _no_progress),
             "on_more": lambda: (self.opened,),
             "on_steer": lambda: (self.session, SimpleNamespace(_data=data)),
+            "on_reopen": lambda: (SimpleNamespace(_data=data), _no_progress),
         }[name]()
         return self._pool.submit(self._handlers[name], self.order, *made)
 
     def do(self, name: str, *given: Any, **more: Any) -> list[Any]:
         """A handler until its end; what it answers is kept."""
         answer = self.begin(name, *given, **more).result(60)
-        if name in ("on_load", "on_checkpoint") and answer[0] != SKIPPED:
+        if name in ("on_load", "on_checkpoint", "on_reopen") and answer[0] != SKIPPED:
             self.opened = answer[0]
-        at = {"on_load": 6, "on_checkpoint": 6, "on_steer": 0}.get(name, 0)
+        at = {"on_load": 6, "on_checkpoint": 6, "on_reopen": 1}.get(name, 0)
         if name != "on_more" and answer[at] != SKIPPED:
             self.session = answer[at]
         return answer
@@ -158,20 +158,20 @@ def test_more_examples_that_come_after_the_checkpoint_was_changed_are_not_shown(
 def test_a_look_that_was_added_to_the_picture_before_does_not_bring_it_back(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wait, taken = Slow(), page.explorer.traverse
-    monkeypatch.setattr(page.explorer, "traverse", lambda *a, **k: (k.get("added") and wait(), taken(*a, **k))[1])
+    wait, taken = Slow(), page.explorer._add_looks
+    monkeypatch.setattr(page.explorer, "_add_looks", lambda *a: (wait(), taken(*a))[1])
     session = page.session
     assert session is not None
     cells = {look.index for look in session.trace.locations if look.parent == 0}
     add = {"parent": 0, "index": min(set(range(9)) - cells)}
-    late = page.begin("on_steer", data={"plan": [0], "add": add, "scene": session.scene, "ticket": 1})
+    late = page.begin("on_steer", data={"plan": [0], "add": add, "scene": session.scene, "id": 1})
     assert wait.begun.wait(60)
     page.do("on_example", data={"example": 1})
     wait.go.set()
     remembered, said = late.result(60)
     assert remembered == SKIPPED
     told = json.loads(said)
-    assert (told["kind"], told["answers"]) == ("problem", {"scene": session.scene, "ticket": 1})
+    assert (told["kind"], told["id"]) == ("problem", 1)
 
 
 def test_a_link_is_followed_by_the_whole_page(page: Page) -> None:
@@ -183,7 +183,7 @@ def test_a_link_is_followed_by_the_whole_page(page: Page) -> None:
     assert session.spec == "birds" and json.loads(view)["restore"]["budget"] == [2]
     wrong = Page(page.explorer).do("on_load", query={"checkpoint": "<img src=x onerror=alert(1)>"})
     assert wrong[0] == SKIPPED and "<img src=x" not in wrong[-1]
-    assert "its &#x27;checkpoint&#x27; is not the id of a checkpoint" in wrong[-1]
+    assert "its &#39;checkpoint&#39; is not the id of a checkpoint" in wrong[-1]
     assert "unchanged" not in wrong[-1]
 
 
@@ -194,3 +194,38 @@ def test_parameters_are_read_from_whatever_gradio_gives() -> None:
     assert read_query(twice) == [("looks", "1"), ("looks", "2")]  # type: ignore[arg-type]
     assert read_query(SimpleNamespace(query_params={"looks": "1"})) == [("looks", "1")]  # type: ignore[arg-type]
     assert read_query(None) == []
+
+
+def find_free_cells(page: Page) -> list[int]:
+    """Cells inside look 1 that the network did not look at."""
+    assert page.session is not None
+    return sorted(set(range(9)) - {look.index for look in page.session.trace.locations if look.parent == 0})
+
+
+def test_two_looks_that_are_asked_for_at_once_are_both_taken(page: Page) -> None:
+    session, (one, other) = page.session, find_free_cells(page)[:2]
+    assert session is not None
+    count = len(session.trace.locations)
+    asked = {"plan": [0], "known": count, "scene": session.scene}
+    both = [page.begin("on_steer", data=asked | {"add": {"parent": 0, "index": cell}}) for cell in (one, other)]
+    answers = [json.loads(begun.result(60)[1]) for begun in both]
+    page.session = next(begun.result()[0] for begun, sent in zip(both, answers, strict=True) if len(sent["looks"]) == 2)
+    assert page.session is not None
+    assert [look.index for look in page.session.trace.locations[count:]] in ([one, other], [other, one])
+    assert session.trace.locations == page.session.trace.locations[:count]  # what was shared is as it was
+
+
+def test_a_page_that_was_forgotten_finds_its_example_again_and_asks_for_an_upload(page: Page) -> None:
+    cell = find_free_cells(page)[0]
+    assert page.session is not None
+    first, example = page.session.trace.locations[0].index, page.explorer.list_pictures("deep")[0].title.lower()
+    new = Page(page.explorer)  # as after a restart: the page is there, its states are not
+    [kept, said] = new.do("on_steer", data={"plan": [0], "scene": page.session.scene, "id": 4})
+    assert kept == SKIPPED and json.loads(said)["kind"] == "expired"
+    link = f"checkpoint=deep&example={example.replace(' ', '-')}&cells={first},{first}.{cell}"
+    spec, session, sent = new.do("on_reopen", data={"link": link, "id": 5})
+    answer = json.loads(sent)
+    assert (spec, session.spec, answer["kind"], answer["wrong"], answer["id"]) == ("deep", "deep", "scene", "", 5)
+    assert answer["restore"]["steer"]["looks"][0]["index"] == cell
+    *states, refused = new.do("on_reopen", data={"link": "checkpoint=deep&looks=2,1", "id": 6})
+    assert states == [SKIPPED] * 2 and "upload it again" in json.loads(refused)["sentence"]

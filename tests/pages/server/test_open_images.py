@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
-from pages.server import open_images
-from pages.server.open_images import OpenImages
+from pages.server import uploads
+from pages.server.uploads import OpenImages
 from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import picture
 
@@ -39,7 +39,7 @@ def test_a_file_is_decoded_once_while_it_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_images, "MAX_OPEN_BYTES", 2 * 40 * 60 * 3)
+    monkeypatch.setattr(uploads, "MAX_OPEN_BYTES", 2 * 40 * 60 * 3)
     files, paths = OpenImages(), [write_picture(tmp_path / f"{seed}.png", seed) for seed in range(3)]
     first, second = files.open(paths[0], None), files.open(paths[1], None)
     assert files.open(paths[0], None) is first  # used again
@@ -49,7 +49,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_one_that_is_too_large_to_keep_is_opened_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_images, "MAX_OPEN_BYTES", 100)
+    monkeypatch.setattr(uploads, "MAX_OPEN_BYTES", 100)
     files, path = OpenImages(), write_picture(tmp_path / "a.png")
     first = files.open(path, None)
     assert files.open(path, None) is not first
@@ -59,7 +59,7 @@ def test_one_that_is_too_large_to_keep_is_opened_all_the_same(tmp_path: Path, mo
 def test_files_read_in_parts_are_counted_by_number_and_by_the_tiles_they_keep(
     tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_images, "MAX_OPEN_FILES", 2)
+    monkeypatch.setattr(uploads, "MAX_OPEN_FILES", 2)
     files, paths = OpenImages(), [tiff(tmp_path / f"{seed}.tif", scene(60, 80, seed), tile=16) for seed in range(3)]
     sources = [files.open(path, None) for path in paths]
     assert files.open(paths[2], None) is sources[2] and files.open(paths[1], None) is sources[1]
@@ -68,7 +68,7 @@ def test_files_read_in_parts_are_counted_by_number_and_by_the_tiles_they_keep(
     assert last.held == 0
     last.gather(np.arange(60), np.arange(80))
     assert last.held == 2 * 80 * 16 * 3
-    monkeypatch.setattr(open_images, "MAX_OPEN_BYTES", last.held - 1)
+    monkeypatch.setattr(uploads, "MAX_OPEN_BYTES", last.held - 1)
     files.open(paths[1], None)
     files.open(paths[0], None)
     assert files.open(paths[2], None) is not last

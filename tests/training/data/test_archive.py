@@ -58,7 +58,7 @@ def found(file: Path, place: Path) -> tuple[list[str], dict[str, int]]:
     return names, left_out
 
 
-def refused(file: Path, place: Path) -> str:
+def read_refusal(file: Path, place: Path) -> str:
     with pytest.raises(TNetError) as raised, unpack_zip(file, "mine", str(place)):
         pass
     assert list(place.iterdir()) == [] and "\n" not in str(raised.value)
@@ -117,7 +117,7 @@ def test_links_devices_and_paths_that_lead_elsewhere_are_left_out(tmp_path: Path
 def test_a_bomb_ends_while_it_is_read(tmp_path: Path, place: Path) -> None:
     file = packed(tmp_path / "z", [("wren/1.png", image()), ("wren/2.png", b"\0" * (60 << 20))])
     tracemalloc.start()
-    assert refused(file, place) == "The zip unpacks to more than 200 times its size, as no pictures do."
+    assert read_refusal(file, place) == "The zip unpacks to more than 200 times its size, as no pictures do."
     assert tracemalloc.get_traced_memory()[1] < 40 << 20
     tracemalloc.stop()
     larger = packed(tmp_path / "z", [("wren/1.png", image()), ("wren/2.png", b"\0" * (65 << 20))])
@@ -136,13 +136,13 @@ def test_all_members_together_are_bounded(tmp_path: Path, place: Path, monkeypat
     members = [(f"wren/{i}.png", image(i)) for i in range(4)]
     file = packed(tmp_path / "z", members)
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", sum(len(content) for _, content in members) - 1)
-    assert refused(file, place) == "The zip unpacks to more than 0 MB, the limit."
+    assert read_refusal(file, place) == "The zip unpacks to more than 0 MB, the limit."
     monkeypatch.undo()
     monkeypatch.setattr(archive, "MAX_IMAGES", 3)
-    assert refused(file, place) == "The zip has more than 3 images or 2000 classes; pack fewer."
+    assert read_refusal(file, place) == "The zip has more than 3 images or 2000 classes; pack fewer."
     monkeypatch.undo()
     monkeypatch.setattr(archive, "MAX_ZIP_BYTES", 100)
-    assert refused(file, place).startswith("The zip has 0 MB; at most")
+    assert read_refusal(file, place).startswith("The zip has 0 MB; at most")
 
 
 def test_an_image_of_too_many_pixels_is_left_out(tmp_path: Path, place: Path) -> None:
@@ -155,7 +155,7 @@ def test_an_image_of_too_many_pixels_is_left_out(tmp_path: Path, place: Path) ->
 
 def test_many_empty_files_are_answered_in_one_sentence(tmp_path: Path, place: Path) -> None:
     file = packed(tmp_path / "z", ((f"wren/{i}.png", b"") for i in range(10_000)))
-    said = refused(file, place)
+    said = read_refusal(file, place)
     assert said == (
         "The zip holds no images in class folders: pack one folder per class. Left out of the zip: empty files (10000)."
     )
@@ -163,10 +163,10 @@ def test_many_empty_files_are_answered_in_one_sentence(tmp_path: Path, place: Pa
 
 def test_a_list_of_members_without_end_is_not_read(tmp_path: Path, place: Path) -> None:
     few = packed(tmp_path / "z", ((f"wren/{i}.png", b"") for i in range(20_001)))
-    assert refused(few, place) == "The zip has more than 20000 members; pack fewer."
+    assert read_refusal(few, place) == "The zip has more than 20000 members; pack fewer."
     long = packed(tmp_path / "z", ((f"wren/{'x' * 200}{i}.png", b"") for i in range(18_000)))
     tracemalloc.start()
-    assert refused(long, place) == "The zip has more than 20000 members; pack fewer."
+    assert read_refusal(long, place) == "The zip has more than 20000 members; pack fewer."
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
 
@@ -185,12 +185,12 @@ def test_what_is_encrypted_damaged_or_no_zip_is_refused(tmp_path: Path, place: P
     whole = file.read_bytes()
     start = whole.index(b"PK\x01\x02")
     file.write_bytes(whole[: start + 8] + b"\x01" + whole[start + 9 :])
-    assert refused(file, place) == "The zip is encrypted; pack it without a password."
+    assert read_refusal(file, place) == "The zip is encrypted; pack it without a password."
     wrong = "This is not a zip file, or it is damaged."
     for content in (b"", b"PK\x03\x04", image(), whole[: len(whole) // 2], whole[:start] + b"\0" * 200):
         file.write_bytes(content)
-        assert refused(file, place) == wrong
-    assert refused(tmp_path / "nowhere.zip", place) == "The zip is not here any more: choose it again."
+        assert read_refusal(file, place) == wrong
+    assert read_refusal(tmp_path / "nowhere.zip", place) == "The zip is not here any more: choose it again."
 
 
 def test_a_damaged_member_is_left_out_and_a_cut_off_image_is_named_as_in_the_zip(tmp_path: Path, place: Path) -> None:
@@ -215,7 +215,7 @@ def test_names_in_any_encoding(tmp_path: Path, place: Path) -> None:
     assert names[1].startswith("wr") and names[1].endswith("n/2")
     flagged = packed(tmp_path / "z", [("wrän/1.png", image())])
     flagged.write_bytes(flagged.read_bytes().replace("ä".encode(), b"\xff\xfe"))
-    assert refused(flagged, place) == "This is not a zip file, or it is damaged."
+    assert read_refusal(flagged, place) == "This is not a zip file, or it is damaged."
 
 
 def test_a_method_that_could_need_much_memory_is_not_tried(tmp_path: Path, place: Path) -> None:

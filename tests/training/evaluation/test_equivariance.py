@@ -16,8 +16,8 @@ import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.counterfactual import Lattice, compare, moved
 from training.evaluation.equivariance import MOVES, plan_move
-from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 from training.evaluation.table import format_evaluation
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ class Favourites(nn.Module):
 class Contrast(nn.Module):
     """A map whose value at each cell is the variance of the pixels there, and a feature vector of zeros."""
 
-    stops = False
+    precision = "float32"
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -10,21 +10,28 @@ import pytest
 
 import tnet_core as tn
 from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
-from tnet_core.checkpoints.evaluation import parse_evaluation
 from tnet_core.explain import adaptive_stop
-from training.evaluation.bootstrap import compute_gap_share, compute_interval, resample_means
+from tnet_core.schemas.evaluation import parse_evaluation
+from training.evaluation.bootstrap import (
+    compute_gap_share,
+    compute_interval,
+    compute_share_interval,
+    describe_few_images,
+    resample_means,
+)
+from training.evaluation.calibration import compute_calibration_error
 from training.evaluation.compare import pack_results, pair_results, unpack_results
-from training.evaluation.evaluate import evaluate
 from training.evaluation.learned_policy import (
     compute_centre_bias,
     compute_spread,
     count_taken,
-    find_stops,
     report_heat_map,
 )
 from training.evaluation.measure import measure_attention
 from training.evaluation.plan import Options, make_plan
-from training.evaluation.report import compute_calibration_error
+from training.evaluation.run import evaluate
+from training.evaluation.stopping import find_stops
+from training.evaluation.table import format_evaluation
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +73,23 @@ def test_bootstrap_intervals_are_those_of_a_known_distribution() -> None:
     low, high = compute_interval(resample_means(values, 4000, seed=1), 0.95)[0]
     half = 1.96 * np.sqrt(0.3 * 0.7 / 2000)
     assert (low, high) == pytest.approx((0.3 - half, 0.3 + half), abs=0.002)
+
+
+def test_the_interval_of_a_share_is_wilsons_and_claims_no_certainty_at_the_ends() -> None:
+    four, none = (
+        compute_share_interval(np.array([1.0]), 4, 0.95)[0],
+        compute_share_interval(np.array([0.0]), 8, 0.95)[0],
+    )
+    assert four == pytest.approx((0.5101, 1.0), abs=1e-4)  # as tables of Wilson's interval have it
+    assert none == pytest.approx((0.0, 0.3244), abs=1e-4)
+    assert compute_share_interval(np.array([0.3]), 10, 0.95)[0] == pytest.approx((0.1078, 0.6032), abs=1e-4)
+    assert np.isnan(compute_share_interval(np.array([np.nan]), 0, 0.95)).all()
+
+
+def test_few_images_are_warned_of(content: dict[str, Any]) -> None:
+    assert content["dataset"]["size"] == 28
+    assert "Only 28 images: intervals are wide" in format_evaluation(content)
+    assert describe_few_images(1).startswith("Only 1 image:") and describe_few_images(30) == ""
 
 
 def test_resamples_are_paired_seeded_and_independent_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +182,17 @@ def test_the_content_is_a_valid_evaluation_and_plain_json(content: dict[str, Any
     assert read.results[3].flops == tn.flops(TWO, 3)
 
 
+def test_every_share_of_images_lies_in_an_interval_of_some_width(content: dict[str, Any]) -> None:
+    for entry in content["policies"].values():
+        for kind in ("top1", "top5"):
+            for value, ends in zip(entry[kind], entry[f"{kind}_interval"], strict=True):
+                assert value is None or (ends[0] <= value <= ends[1] and ends[1] - ends[0] > 0.1)
+
+
 def test_differences_and_intervals_fit_the_accuracies(content: dict[str, Any]) -> None:
     policies = content["policies"]
-    assert set(content["comparisons"]) == {"learned-random", "learned-centre", "learned-mean", "oracle-learned"}
+    compared = {f"learned-{name}" for name in ("random", "centre", "mean", "surest")} | {"oracle-learned"}
+    assert set(content["comparisons"]) == compared
     for name, found in content["comparisons"].items():
         first, second = name.split("-")
         expected = np.subtract(policies[first]["top1"], policies[second]["top1"])
@@ -171,9 +203,16 @@ def test_differences_and_intervals_fit_the_accuracies(content: dict[str, Any]) -
     share = content["gap_closed"]["share"][1]
     learned, centre, oracle = (policies[name]["top1"][1] for name in ("learned", "centre", "oracle"))
     assert share == pytest.approx((learned - centre) / (oracle - centre), abs=1e-4)
-    assert oracle >= max(learned, centre)
+    assert oracle >= max(learned, centre, policies["surest"]["top1"][1])
+    shares = np.array(content["gap_to_surest"]["share"], dtype=float)
+    ours, middle, surest = (np.array(policies[name]["top1"]) for name in ("learned", "centre", "surest"))
+    for at, value in enumerate(shares):
+        if np.isnan(value):
+            assert surest[at] <= middle[at]
+        else:
+            assert value == pytest.approx((ours[at] - middle[at]) / (surest[at] - middle[at]), abs=1e-4)
     # without a look all policies are the same
-    assert len({policies[name]["top1"][0] for name in ("learned", "random", "centre", "mean", "oracle")}) == 1
+    assert len({policies[name]["top1"][0] for name in ("learned", "random", "centre", "mean", "surest", "oracle")}) == 1
 
 
 def test_attention_is_reported_for_every_policy(content: dict[str, Any]) -> None:

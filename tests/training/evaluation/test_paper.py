@@ -11,6 +11,7 @@ from training.evaluation.compare import PaperReference, compare_architecture, fi
 from training.recipes.reading import list_recipes, read_recipe
 
 
+@pytest.mark.slow
 def test_every_recipe_of_the_paper_stands_beside_its_own_numbers_and_ours_beside_the_nearest() -> None:
     recipes = [recipe for recipe in map(read_recipe, list_recipes()) if recipe.paper]
     ours = {recipe.name for recipe in recipes if compare_architecture(recipe.config, recipe.paper)}

@@ -13,11 +13,11 @@ from tests.support.evaluation import NATIVE, THREE, THREE_NATIVE, TWO, Canvases,
 from tests.support.models import BackboneCalls
 from tnet_core.numbers import softmax
 from training.evaluation import plan as options_module
-from training.evaluation.evaluate import Collected, collect
 from training.evaluation.features import compute_grid_boxes, look_at, rank_as_learned
 from training.evaluation.measure import LOOKS_ONLY
 from training.evaluation.plan import Options, Tree, make_plan
-from training.evaluation.policies import Oracle, make_random_ranker
+from training.evaluation.policies import Oracle, Surest, make_random_ranker
+from training.evaluation.run import Collected, collect
 
 pytestmark = pytest.mark.slow
 
@@ -104,11 +104,33 @@ def test_one_look_of_the_oracle_is_the_best_of_all_cells() -> None:
         assert (found.results["top1/oracle"][:, 1] >= found.results[f"top1/{policy}"][:, 1]).all()
 
 
-def test_the_oracle_adds_one_cell_at_a_time() -> None:
+def test_the_surest_policy_keeps_the_looks_that_leave_the_least_doubt_and_knows_no_label() -> None:
+    model, data, batch = varied(TWO), Canvases(), batch_of(Canvases(), TWO)
+    with torch.inference_mode():
+        looks = look_at(model, batch, Tree((9,)))
+        masks = Surest(model, looks).make_masks([(0,), (1,), (2,)]).numpy()
+    found, _ = measured(TWO)
+    for index in range(28):
+        trace = tn.traverse(model, data[index].image, (9,))
+        at = {look.index: position for position, look in enumerate(trace.locations)}
+        first = {(cell,): trace.probabilities(subset=(at[cell],)).max() for cell in range(9)}
+        (one,) = max(first, key=first.__getitem__)
+        pairs = {c: trace.probabilities(subset=(at[one], at[c])).max() for c in range(9) if c != one}
+        for chosen, best in ((masks[index, 1], first[(one,)]), (masks[index, 2], max(pairs.values()))):
+            kept = tuple(at[cell] for cell in np.flatnonzero(chosen[1:]))
+            assert trace.probabilities(subset=kept).max() == pytest.approx(best, abs=1e-4)
+        assert masks[index, 0].sum() == 1 and (masks[index, 1] <= masks[index, 2]).all()
+        kept = tuple(at[cell] for cell in np.flatnonzero(masks[index, 1][1:]))
+        assert found.results["top1/surest"][index, 1] == right(trace.logits(subset=kept), index)
+
+
+@pytest.mark.parametrize("name", ["surest", "oracle"])
+def test_looks_chosen_afterwards_are_added_one_cell_at_a_time(name: str) -> None:
     model, batch = varied(TWO), batch_of(Canvases(6), TWO)
     with torch.inference_mode():
         looks = look_at(model, batch, Tree((9,)))
-        masks = Oracle(model, looks, batch.labels).make_masks([(k,) for k in range(10)])
+        chooser = Surest(model, looks) if name == "surest" else Oracle(model, looks, batch.labels)
+        masks = chooser.make_masks([(k,) for k in range(10)])
     assert masks.sum(2).tolist() == [[1 + k for k in range(10)]] * 6
     assert all(bool((masks[:, k] <= masks[:, k + 1]).all()) for k in range(9))
 

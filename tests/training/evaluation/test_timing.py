@@ -7,8 +7,8 @@ import pytest
 import tnet_core as tn
 from tests.support.evaluation import PLAIN, THREE, TWO, Canvases, varied
 from tnet_core.cost import flops
-from training.evaluation.evaluate import evaluate
 from training.evaluation.plan import Options
+from training.evaluation.run import evaluate
 from training.evaluation.timing import select_affordable, time_budgets
 
 pytestmark = pytest.mark.slow

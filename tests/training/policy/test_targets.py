@@ -69,7 +69,7 @@ def test_evening_out_gives_sure_images_the_weight_of_others() -> None:
     assert even_out(values, 0.0) is values
 
 
-def looked(images: int = 6) -> BankRows:
+def make_rows(images: int = 6) -> BankRows:
     generator = torch.Generator().manual_seed(0)
     model = tiny(TINY)
     assert model.features.tap is not None
@@ -83,7 +83,7 @@ def looked(images: int = 6) -> BankRows:
 
 
 def test_scores_rank_cells_as_the_model_does() -> None:
-    model, given = tiny(TINY), looked()
+    model, given = tiny(TINY), make_rows()
     scores = score_cells(model, given, BankSection(sharpness=7.0))
     torch.testing.assert_close(scores, 7 * normalise_logits(model.location(given.maps, given.vectors)))
     torch.testing.assert_close(scores.norm(dim=1), torch.full((6,), 7.0))
@@ -93,7 +93,7 @@ def test_scores_rank_cells_as_the_model_does() -> None:
 
 @pytest.mark.parametrize("kind", ["likelihood", "ranking"])
 def test_later_looks_are_valued_given_those_the_policy_takes_before(kind: str) -> None:
-    model, given = tiny(TINY), looked()
+    model, given = tiny(TINY), make_rows()
     options = BankSection(looks=3)
     target = make_target(kind, options)  # type: ignore[arg-type]
     scores = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
@@ -111,7 +111,7 @@ def test_later_looks_are_valued_given_those_the_policy_takes_before(kind: str) -
 
 
 def test_more_looks_than_cells_end_with_the_last_cell() -> None:
-    model, given = tiny(TINY), looked(2)
+    model, given = tiny(TINY), make_rows(2)
     scores = torch.randn(2, 9, generator=torch.Generator().manual_seed(1)).requires_grad_()
     first = value_cells(model, given.features, given.labels).detach()
     loss = compute_looks_loss(model, scores, given, first, expected_regret, BankSection(looks=50))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
-import subprocess
-import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -15,6 +15,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.support.processes import run_python
+from tests.support.training import ROOT
 from tnet_core.errors import TNetError
 from training.data.needles import SYMBOL_NAMES, NeedlesDataset
 from training.data.needles.marks import draw_strokes, sample_marks
@@ -44,16 +46,14 @@ def test_order_of_access_does_not_matter() -> None:
 
 
 @pytest.mark.slow
-def test_another_process_draws_the_same_bytes() -> None:
+def test_another_process_draws_the_same_bytes(tmp_path: Path) -> None:
     here = _digest(NeedlesDataset(SMALL, "validation", 3))
     program = (
-        "import sys, pickle, hashlib; from training.data.needles import NeedlesDataset;"
-        "d = NeedlesDataset(pickle.loads(bytes.fromhex(sys.argv[1])), 'validation', 3);"
+        "import pickle, hashlib; from training.data.needles import NeedlesDataset;"
+        f"d = NeedlesDataset(pickle.loads(bytes.fromhex('{pickle.dumps(SMALL).hex()}')), 'validation', 3);"
         "print(hashlib.sha256(b''.join(d[i].image.tobytes() for i in range(3))).hexdigest())"
     )
-    there = subprocess.run(
-        [sys.executable, "-c", program, pickle.dumps(SMALL).hex()], capture_output=True, text=True, check=True
-    )
+    there = run_python("-c", program, cwd=ROOT, env=os.environ, folder=tmp_path, timeout=120)
     assert there.stdout.strip() == here
 
 

@@ -8,33 +8,13 @@ import pytest
 import torch
 
 import tnet_core as tn
-from tests.support.models import TINY
-from tnet_core.inference.optimise.folding import find_pairs, fold_frozen, folded
-from tnet_core.modeling.tnet import TNet
+from tests.support.models import TINY, config_of
+from tests.support.models import with_odd_norms as lived
+from training.engine.folding import find_pairs, fold_frozen, folded
 from training.engine.optimiser import freeze, set_training_mode
 from training.recipes.recipe import FreezeSection
 
 pytestmark = pytest.mark.slow
-
-
-def lived(config: tn.TNetConfig) -> TNet:
-    """A model whose batch norms have seen something, so that folding them wrongly shows."""
-    model = tn.build(config)
-    generator = torch.Generator().manual_seed(0)
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            for values, low, high in ((module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2.0)):
-                assert values is not None
-                values.uniform_(low, high, generator=generator)
-            with torch.no_grad():
-                module.weight.uniform_(0.5, 1.5, generator=generator)
-                module.bias.uniform_(-0.5, 0.5, generator=generator)
-    return model
-
-
-def config_of(backbone: str, base: int) -> tn.TNetConfig:
-    return tn.TNetConfig(backbone=backbone, num_classes=5, input_size=2 * base, base_resolution=base, grid=3,
-                         cell_fraction=0.5, budget=(2,))  # fmt: skip
 
 
 @pytest.mark.parametrize("base", [64, 75, 96])

@@ -1,4 +1,4 @@
-"""Looks that wait at their location map and end together give what looks give that are finished one level at a time."""
+"""Levels of looks: batches, traversals in one go and step by step agree; a failure leaves what was seen before."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import torch
 import torch.nn.functional as F
 
 import tnet_core as tn
-from tests.core.test_folding import config_of
-from tests.core.test_optimised import lived
+from tests.support.models import config_of, lived
 from tnet_core.inference import traversal as traversals
-from tnet_core.inference.optimise.optimised import optimised
-from tnet_core.modeling import tnet
-from tnet_core.modeling.tnet import reduced
+from tnet_core.sampling.grid import resize_batch
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +23,9 @@ def models() -> tuple[tn.TNet, tn.TNet]:
     torch.manual_seed(0)
     config = replace(config_of("tf_efficientnet_b0", 64), input_size=256, levels=3, budget=(2, 2))
     model = lived(config)
-    return model, optimised(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TNET_ENGINE", raising=False)
+        return model, tn.optimised(model)
 
 
 def picture(seed: int = 0, side: int = 300) -> np.ndarray:
@@ -36,7 +35,6 @@ def picture(seed: int = 0, side: int = 300) -> np.ndarray:
 @pytest.mark.parametrize("budget", [(2, 2), (3, 1), (0, 0), (2, 0), (0, 2), (9, 9)])
 def test_a_batch_says_the_same(models: tuple[tn.TNet, tn.TNet], budget: tuple[int, int]) -> None:
     model, fast = models
-    assert fast.glances and not model.glances
     images = torch.randn(2, 3, 256, 256, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
         expected, found = model.forward_train(images, budget), fast.forward_train(images, budget)
@@ -48,22 +46,6 @@ def test_a_batch_says_the_same(models: tuple[tn.TNet, tn.TNet], budget: tuple[in
     for name in ("feature_logits", "log_probs", "location_logits"):
         for a, b in zip(getattr(found, name), getattr(expected, name), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
-
-
-def test_the_rest_of_the_backbone_runs_once_for_all_levels(
-    models: tuple[tn.TNet, tn.TNet], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fast, ended = models[1], []
-    finish = fast.features.finish
-    monkeypatch.setattr(fast.features, "finish", lambda carried: ended.append(len(carried)) or finish(carried))
-    with torch.inference_mode():
-        fast(torch.zeros(1, 3, 256, 256), (2, 2))
-        assert ended == [1 + 2 + 4]
-        tn.traverse(fast, picture(), budget=(2, 2))
-        assert ended == [7, 7]
-        monkeypatch.setattr(tnet, "TOGETHER", 3)
-        fast(torch.zeros(1, 3, 256, 256), (2, 2))
-    assert ended == [7, 7, 3, 2, 2]
 
 
 @pytest.mark.parametrize("budget", [(2, 2), (4, 1), (0, 0)])
@@ -83,11 +65,10 @@ def test_a_traversal_in_one_go_is_the_traversal_step_by_step(
         assert len(whole.timing.seconds) == len(whole.locations) + 1
 
 
-def test_not_all_looks_of_a_large_budget_wait(models: tuple[tn.TNet, tn.TNet], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_level_is_looked_at_in_parts(models: tuple[tn.TNet, tn.TNet], monkeypatch: pytest.MonkeyPatch) -> None:
     fast = models[1]
     expected = tn.traverse(fast, picture(), budget=(4, 3))
     monkeypatch.setattr(traversals, "_BATCH", 2)
-    monkeypatch.setattr(traversals, "_MOST_WAITING", 4)
     found = tn.traverse(fast, picture(), budget=(4, 3))
     assert [look.path for look in found.locations] == [look.path for look in expected.locations]
     np.testing.assert_allclose(found.logits(), expected.logits(), atol=1e-4)
@@ -120,26 +101,15 @@ def test_a_policy_that_fails_half_way_leaves_what_was_seen(models: tuple[tn.TNet
     np.testing.assert_allclose(trace.logits(), expected.logits(), atol=1e-3)
 
 
-def test_damaged_weights_behind_the_map_are_noticed_and_no_half_look_stays(models: tuple[tn.TNet, tn.TNet]) -> None:
+def test_damaged_weights_behind_the_map_are_noticed_every_time(models: tuple[tn.TNet, tn.TNet]) -> None:
     model = lived(models[0].config)
     assert model.positional is not None
     with torch.no_grad():
         model.positional.linear.weight.fill_(float("nan"))
-    traversal = tn.Traversal(optimised(model), picture(), (2, 2))
+    traversal = tn.Traversal(tn.optimised(model), picture(), (2, 2))
     for _ in range(2):  # the second time as the first
         with pytest.raises(tn.TNetError, match="not finite"):
             traversal.run()
-
-
-def test_a_location_module_that_reads_the_vector_cannot_wait() -> None:
-    torch.manual_seed(0)
-    config = replace(config_of("resnet18", 64), location="context")
-    model = lived(config)
-    fast = optimised(model)
-    assert fast.features.stops and not fast.glances
-    images = torch.randn(2, 3, 128, 128)
-    with torch.inference_mode():
-        torch.testing.assert_close(fast(images, 3), model(images, 3), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(448, 448), (896, 896), (672, 672), (224, 448), (672, 448), (500, 448), (224, 224)])
@@ -147,4 +117,4 @@ def test_reducing_is_the_official_bilinear_resize(shape: tuple[int, int]) -> Non
     images = torch.rand(2, 3, *shape, generator=torch.Generator().manual_seed(0)) * 2 - 1
     for batch in (images, images.contiguous(memory_format=torch.channels_last)):
         expected = F.interpolate(batch, (224, 224), mode="bilinear", align_corners=False, antialias=False)
-        torch.testing.assert_close(reduced(batch, 224), expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(resize_batch(batch, 224), expected, rtol=0, atol=1e-6)
