@@ -3,11 +3,12 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Several processes share the tests: one per core, each with one thread, a file at a time (tests/conftest.py).
+# Several processes share the tests: one per core, each with one thread, a file at a time (tests/conftest.py). One that
+# crashes ends the run: a new one in its place may wait for ever.
 WORKERS ?= $(shell nproc)
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --max-worker-restart 0 --dist loadscope --no-loadscope-reorder
 
-.PHONY: app quick test test-long lint types format space space-check clean help
+.PHONY: app quick test test-long lint types format docs space space-check clean help
 
 help:
 	@echo "make app     create $(VENV), install, run app.py (ARGS='--port 8000' passes options)"
@@ -15,6 +16,7 @@ help:
 	@echo "make test    lint, types and all tests that guard behaviour (ARGS as above)"
 	@echo "make test-long  what takes long: whole trainings with several seeds, all recipes"
 	@echo "make format  rewrite the code in the project's format"
+	@echo "make docs    build the documentation as a site in build/docs, without a network; a warning is an error"
 	@echo "make space   assemble the folder to push to a Hugging Face Space (ARGS='FOLDER', default build/space)"
 	@echo "make space-check  the same, then run the app from that folder alone in a new environment (6 GB, for a while)"
 	@echo "make clean   remove $(VENV), caches and build/"
@@ -26,7 +28,7 @@ app:
 quick:
 	@tools/setup.sh dev
 	$(MAKE) --no-print-directory lint
-	$(PYTEST) -m "not slow and not browser and not long" $(ARGS)
+	$(PYTEST) --ignore tests/browser -m "not slow and not long" $(ARGS)
 
 test:
 	@tools/setup.sh dev
@@ -40,6 +42,8 @@ test-long:
 lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/oxfmt --check viz/web
+	$(BIN)/oxlint viz/web
 
 types:
 	$(BIN)/mypy
@@ -47,6 +51,13 @@ types:
 format:
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/oxfmt viz/web
+	$(BIN)/oxlint --fix viz/web
+
+docs:
+	@tools/setup.sh dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)
+	@echo "build/docs/index.html"
 
 space:
 	@tools/setup.sh app

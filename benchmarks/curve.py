@@ -12,8 +12,8 @@ from benchmarks.looks import CHECKPOINT
 from benchmarks.machine import ROOT
 from benchmarks.rounds import Run, in_turn, middle, ratio
 from training.data.sample import Sample
-from training.evaluation.evaluate import collect
 from training.evaluation.plan import Options, make_plan
+from training.evaluation.run import collect
 
 MOST = 5
 _NO_BOX = np.zeros((0, 4), np.float32)

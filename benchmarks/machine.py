@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_PACKAGES = ("torch", "timm", "numpy", "opencv-python-headless", "pillow", "pyvips", "pyvips-binary")
+_PACKAGES = (
+    "torch",
+    "timm",
+    "openvino",
+    "onnxruntime",
+    "numpy",
+    "opencv-python-headless",
+    "pillow",
+    "pyvips",
+    "pyvips-binary",
+)
 
 
 def machine() -> dict[str, object]:
     """Plain JSON values."""
     return {
+        "date": datetime.now(UTC).date().isoformat(),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

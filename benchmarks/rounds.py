@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Run = Callable[[], Any]
@@ -30,4 +30,20 @@ def middle(seconds: Mapping[str, list[float]]) -> dict[str, float]:
 
 def ratio(seconds: Mapping[str, list[float]], slow: str, fast: str) -> float:
     """How many times faster: the median of the rounds' ratios."""
-    return statistics.median(a / b for a, b in zip(seconds[slow], seconds[fast], strict=True))
+    return spread(seconds, slow, fast)[0]
+
+
+def compare(seconds: Mapping[str, list[float]], base: str) -> dict[str, tuple[float, float, float]]:
+    """How many times slower than `base` each way is: median, least and largest of the rounds' ratios."""
+    return {name: spread(seconds, name, base) for name in seconds}
+
+
+def spread(seconds: Mapping[str, list[float]], slow: str, fast: str) -> tuple[float, float, float]:
+    """How many times faster: median, least and largest of the rounds' ratios."""
+    found = [a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)]
+    return statistics.median(found), min(found), max(found)
+
+
+def describe_spread(found: Sequence[float]) -> str:
+    """Return '1.31x (1.25 to 1.40)'."""
+    return f"{found[0]:.2f}x ({found[1]:.2f} to {found[2]:.2f})"

@@ -4,7 +4,8 @@ Usage: python -m tools.check_space [FOLDER] [--python PATH]     (default folder:
 
 Without --python: asks the package index whether every pinned package exists for the Space's Python, then installs them
 into a new environment under build/ (about 6 GB, removed afterwards) and runs the app there. With --python, the app runs
-in that existing environment, and nothing is installed or downloaded.
+in that existing environment, and nothing is installed or downloaded. Ends with 1 where the app does not run, with 2
+where folder or Python are not there.
 """
 
 from __future__ import annotations
@@ -38,15 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         check(options.folder, options.python)
-    except (ValueError, OSError) as error:
+    except RunError as error:
         print(error, file=sys.stderr)
         return 1
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 
 def check(folder: Path, python: Path | None) -> None:
     if not is_build(folder):
         raise ValueError(f"'{folder}' is not a folder that make_space wrote; run `make space` first.")
+    if python is not None and shutil.which(python) is None:
+        raise ValueError(f"'{python}' is no Python that can be run.")
     if python is not None:
         report(folder, python)
         return

@@ -1,4 +1,6 @@
-"""Accuracy per budget of every bundled checkpoint: rewrites the table in README.md from the evaluation files.
+"""Accuracy per budget of every bundled checkpoint: rewrites the tables of README.md and docs/checkpoints.md.
+
+The numbers are those of the evaluation files; the page in docs/ also says by which command each row was measured.
 
 Usage: python -m tools.checkpoint_table
 """
@@ -8,14 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tnet_core.checkpoints.evaluation import Evaluation, read_evaluation
+from tnet_core.schemas.evaluation import Evaluation, read_evaluation
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- checkpoint table: made by tools/checkpoint_table.py -->", "<!-- end of the checkpoint table -->"
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "checkpoints.md"
 LOOKS = (0, 1, 2, 3, 5, 10)  # per grid
 
 
-def render_table(root: Path = ROOT) -> str:
+def render_table(root: Path = ROOT, *, with_commands: bool = True) -> str:
     """Render the table and, below it, where each row comes from."""
     found = {folder.parent.name: read_evaluation(folder.parent) for folder in _find_evaluations(root)}
     head = ["checkpoint", "measured on", *(f"{k} looks" if k != 1 else "1 look" for k in LOOKS)]
@@ -25,12 +28,14 @@ def render_table(root: Path = ROOT) -> str:
         _format_row([f"`{name}`", _describe_data(e), *_format_accuracies(e), *_format_training_budget(e)])
         for name, e in found.items()
     ]
+    if not with_commands:
+        return "\n".join(lines)
     notes = [f"- `{name}`: `{_format_command(e)}`, {e.raw['run']['date'][:10]}" for name, e in found.items()]
     return "\n".join([*lines, "", *notes])
 
 
 def insert_table(text: str, table: str) -> str:
-    """Return the README with its table replaced."""
+    """Return a text with its table replaced."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
@@ -78,6 +83,11 @@ def _format_percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f}"
 
 
+def update_table(text: str, file: Path) -> str:
+    """Return the text of one of the two files with today's table."""
+    return insert_table(text, render_table(with_commands=file == PAGE))
+
+
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(insert_table(readme.read_text(encoding="utf-8"), render_table()), encoding="utf-8")
+    for file in (README, PAGE):
+        file.write_text(update_table(file.read_text(encoding="utf-8"), file), encoding="utf-8")

@@ -3,7 +3,8 @@
 Usage: python -m tools.load_test ADDRESS [--clients 8] [--seconds 60]
 
 First one visitor alone tries every picture; then all act at once, each in sessions of its own, and every answer is
-compared with what the same picture gave the lone one. Prints how long the actions took. Speaks Gradio's queue protocol
+compared with what the same picture gave the lone one. Prints how long the actions took. Ends with 1 where something was
+found, with 2 where the address cannot be tested. Speaks Gradio's queue protocol
 directly, because the page's functions are private.
 """
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         visitors = prepare_visitors(options.address, options.clients)
     except (QueueError, httpx.HTTPError, httpx.InvalidURL) as error:
         print(f"{options.address} cannot be tested: {error}", file=sys.stderr)
-        return 1
+        return 2
     memory = run_visitors(visitors, options.address, options.seconds)
     print(format_table(visitors))
     complaints = [f"error: {text}" for visitor in visitors for text in visitor.errors[:MAX_PROBLEMS]]

@@ -92,7 +92,7 @@ class Visitor:
                 self.errors.append(f"{type(error).__name__}: {error}")
 
     def act(self) -> None:
-        """What people do, some of it more often."""
+        """Do one of the things that people do, some of them more often."""
         kind = self.chance.choice(["example", "example", "upload", "upload", "steer", "switch"])
         if kind == "example":
             self.example(self.chance.randrange(self.examples()))
@@ -129,7 +129,7 @@ class Visitor:
     def steer(self, plan: list[int]) -> None:
         """Known looks in an order of its own: the answer must name exactly these."""
         with self._time("choose looks by hand"):
-            [answer] = self.page.happens("steer", self.page.component("explore-stage"), {"plan": plan})
+            [answer] = self.page.happens("steer", self.page.component("channel"), {"plan": plan})
         text = next(value for value in answer.outputs.values() if isinstance(value, str))
         if json.loads(text).get("plan") != plan:
             self.mixed_up.append(f"asked for the looks {plan}, was sent {text[:80]}")
@@ -158,7 +158,7 @@ class Visitor:
 
 
 def learn_answers(address: str, pictures: Sequence[OwnPicture], checkpoints: Sequence[str]) -> Known:
-    """What every picture gives each checkpoint while nobody else is there."""
+    """Return what every picture gives each checkpoint while nobody else is there."""
     lone = Visitor(address, pictures, checkpoints, {})
     lone.open()
     for spec in checkpoints:

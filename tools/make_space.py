@@ -21,15 +21,15 @@ import yaml
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "build" / "space"
 PARTS = (
-    "app.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples", "LICENSE", "NOTICE",
+    "app.py", "startup.py", "pages", "viz", "tnet_core", "checkpoints.yaml", "checkpoints", "examples",
+    "LICENSE", "NOTICE",
     # of training, what measures a visitor's own data and what that imports
     "training/__init__.py", "training/data", "training/evaluation",
-    "training/recipes/__init__.py", "training/recipes/recipe.py", "training/recipes/checks.py",
+    "training/recipes/recipe.py", "training/recipes/checks.py",
     "training/recipes/reading.py",
 )  # fmt: skip
 TEXT = "tools/space_readme.md"  # front matter and text of the Space's README.md
 MARK = "# Made by tools/make_space.py."  # first line of .gitattributes: tells a former build
-NOT_FOR_THE_APP = frozenset({"accelerate"})  # pinned for training and evaluation
 ZERO_GPU = "spaces==0.51.3"  # runs the traversal on ZeroGPU hardware; does nothing elsewhere
 MAX_PLAIN_BYTES = 10_000_000  # bytes; the Hub refuses larger files outside Git LFS
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         files = assemble(options.out)
     except (SpaceError, OSError) as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2
     size = sum((options.out / file).stat().st_size for file in files)
     print(f"{options.out}: {len(files)} files, {size / 1e6:.1f} MB")
     for line in run_git(ROOT, "status", "--porcelain", "--", *PARTS, TEXT, "requirements.txt").splitlines():
@@ -93,7 +93,7 @@ def is_build(folder: Path) -> bool:
 
 
 def list_tracked_files(root: Path) -> list[str]:
-    """What git knows of the parts of the app. Every part must be there."""
+    """List the files of the app that git tracks; every part must be there."""
     names = [name for name in run_git(root, "ls-files", "-z", "--", *PARTS).split("\0") if name]
     for part in PARTS:
         if not any(name == part or name.startswith(f"{part}/") for name in names):
@@ -115,7 +115,7 @@ def run_git(root: Path, *arguments: str) -> str:
 def read_requirements(text: str) -> list[str]:
     """The app's pins, and the package for ZeroGPU."""
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    pins = [line for line in lines if line and line.partition("==")[0] not in NOT_FOR_THE_APP]
+    pins = [line for line in lines if line]
     if loose := [pin for pin in pins if "==" not in pin]:
         raise SpaceError(f"requirements.txt: '{loose[0]}' does not name an exact version.")
     return sorted([*pins, ZERO_GPU], key=str.lower)

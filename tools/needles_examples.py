@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong = find_changed(options.out)
     except TNetError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2
     if wrong:
         print(f"Missing or different in '{options.out}': {', '.join(wrong)}.", file=sys.stderr)
     return 1 if wrong else 0

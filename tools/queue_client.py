@@ -149,7 +149,7 @@ class QueueClient:
 
 
 def read_problem(answer: httpx.Response) -> str:
-    """What a refusal says."""
+    """Return the status and the sentence of a refusal."""
     try:
         told = answer.json()
         detail = told["error"] or "The server failed without a message." if "error" in told else told["detail"]

@@ -27,6 +27,7 @@ from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 120
 STEPS = 5  # looks shown in the moving picture
+STILL_LOOKS = 3  # and in the others
 WIDTH = 900  # pixels of the moving picture
 
 
@@ -64,7 +65,8 @@ def open_browser() -> Iterator[Page]:
 def visit(page: Page, address: str, theme: str) -> None:
     page.goto(f"{address}/?__theme={theme}")
     page.wait_for_selector(FINISHED)
-    page.wait_for_timeout(800)  # bars arrive at their length
+    page.keyboard.press(str(STILL_LOOKS))  # ends the story that the page plays on arrival
+    page.wait_for_timeout(1200)  # bars arrive at their length
 
 
 def take_frames(page: Page) -> list[Image.Image]:
