@@ -37,6 +37,7 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
     presented = gr.State(0)  # number of the last own evaluation that was shown unasked
     built = cache.catalogue
     first = select_defaults(built)
+    shown_data = gr.State(first.data.key)  # the data set that curves and slider belong to
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
     with gr.Column(elem_id="accuracy", elem_classes="accuracy"):
@@ -70,12 +71,12 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
     drawn = [head, chart, key, rows, saved]
     furnished = [data, *picks, slider]
 
-    def on_choice(mine: tuple[VisitorEvaluation, ...], *values: Any) -> list[Any]:
-        return render(select(add_visitor_data(cache.catalogue, mine), *values))
-
-    def on_data(mine: tuple[VisitorEvaluation, ...], wanted: Any, x: Any, y: Any) -> list[Any]:
+    def on_choice(mine: tuple[VisitorEvaluation, ...], before: str, *values: Any) -> list[Any]:
         catalogue = add_visitor_data(cache.catalogue, mine)
-        return update_controls(catalogue, select_defaults(catalogue, wanted, x, y))
+        if values[0] == before:
+            return [gr.skip(), *[gr.skip()] * len(furnished), *render(select(catalogue, *values))]
+        shown = select_defaults(catalogue, *values[:3])
+        return [shown.data.key, *update_controls(catalogue, shown)]
 
     def on_open(
         request: gr.Request, mine: tuple[VisitorEvaluation, ...], before: int, opened: bool, *values: Any
@@ -89,13 +90,13 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         if not mine and linked.keys() & {"data", "x", "y"}:
             shown = select_defaults(catalogue, *(linked.get(name) for name in ("data", "x", "y")))
             axes = [gr.update(value=shown.x.name), gr.update(value=shown.y.name)]
-            return [True, *axes, *update_controls(catalogue, shown), before]
+            return [True, shown.data.key, *axes, *update_controls(catalogue, shown), before]
         if catalogue is built:
-            return [True, *[gr.skip()] * (len(furnished) + len(drawn) + 3)]
+            return [True, *[gr.skip()] * (len(furnished) + len(drawn) + 4)]
         newest = mine[-1] if mine and mine[-1].number > before else None
         shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
         changes = update_controls(catalogue, shown)
-        return [True, gr.skip(), gr.skip(), *changes, before if newest is None else newest.number]
+        return [True, shown.data.key, gr.skip(), gr.skip(), *changes, before if newest is None else newest.number]
 
     listening: dict[str, Any] = {
         "preprocess": False,
@@ -105,12 +106,13 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         "api_visibility": "private",
     }
     slider.input(None, slider, None, js=MOVE_SLIDER, show_progress="hidden")
-    controls: list[Any] = [x, y, *picks]
-    for control in controls:
-        control.input(on_choice, [own, *asked], drawn, **listening)
-    data.input(on_data, [own, data, x, y], [*furnished, *drawn], **listening)
+    # One event for all controls: of quick clicks the last one's answer comes last.
+    controls: list[Any] = [data, x, y, *picks]
+    gr.on(
+        [c.input for c in controls], on_choice, [own, shown_data, *asked], [shown_data, *furnished, *drawn], **listening
+    )
     if isinstance(tab, gr.Tab):
-        opening = [was_opened, x, y, *furnished, *drawn, presented]
+        opening = [was_opened, shown_data, x, y, *furnished, *drawn, presented]
         tab.select(on_open, [own, presented, was_opened, *asked], opening, **listening)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from pages.server.middleware import middleware_options
 from pages.server.uploads import open_upload_folder
 from pages.site import build_site
 from tests.support.checkpoints import save_birds_and_pictures
+from tests.support.coroutines import run_coroutine
 from tests.support.model_caches import build_model_cache
 from tests.support.served_page import launched
 
@@ -54,7 +54,7 @@ def ask(address: str, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], li
         async with Client(address + PATH) as agent:
             return (await agent.list_tools()).tools, [await agent.call_tool(*call) for call in calls]
 
-    return asyncio.run(talk())
+    return run_coroutine(talk())
 
 
 def test_two_tools_are_published_and_their_arguments_are_typed(address: str) -> None:

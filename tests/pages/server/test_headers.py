@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import zlib
 from typing import Any
@@ -12,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from pages.server.middleware import middleware_options
 from pages.server.responses import GZIP, HEADERS
+from tests.support.coroutines import run_coroutine
 
 PAGE = b"<p>TNet Explorer</p>" * 1000
 
@@ -37,7 +37,7 @@ def ask(path: str, method: str = "GET") -> tuple[dict[str, str], bytes]:
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "headers": [(b"accept-encoding", b"gzip")]}
-    asyncio.run(app(scope, receive, send))
+    run_coroutine(app(scope, receive, send))
     headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
     return headers, b"".join(message.get("body", b"") for message in sent)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import random
 import zlib
@@ -11,6 +10,7 @@ from collections.abc import Iterable
 from starlette.types import Message
 
 from pages.server.responses import GZIP, StreamCompression
+from tests.support.coroutines import run_coroutine
 
 EVENTS = [b"data: first\n\n", b"data: " + base64.b64encode(random.Random(1).randbytes(60_000)) + b"\n\n"]
 
@@ -30,7 +30,7 @@ def answer(kind: bytes, accepts: bytes = b"gzip, br", headers: Iterable[tuple[by
         sent.append(message)
 
     scope = {"type": "http", "headers": [(b"accept-encoding", accepts)]}
-    asyncio.run(StreamCompression(application)(scope, None, send))  # type: ignore[arg-type]
+    run_coroutine(StreamCompression(application)(scope, None, send))  # type: ignore[arg-type]
     return sent
 
 
