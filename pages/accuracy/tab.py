@@ -17,7 +17,7 @@ from pages.server.rpc import read_query
 from viz.accuracy.captions import render_chart_place, render_explanation, render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.chart import build_chart_payload
-from viz.accuracy.selection import X_AXES, Y_AXES, Selection, select, select_defaults
+from viz.accuracy.selection import X_AXES, Y_AXES, Selection, is_of_other_data, select, select_defaults
 from viz.accuracy.table import render_downloads, render_tables
 from viz.common.measured import VisitorEvaluation
 from viz.web.modules import build_mount_script
@@ -72,8 +72,10 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
     furnished = [data, *picks, slider]
 
     def on_choice(mine: tuple[VisitorEvaluation, ...], before: str, *values: Any) -> list[Any]:
+        """Draw what is chosen; another data set brings its own curves, even while those of the last are ticked."""
         catalogue = add_visitor_data(cache.catalogue, mine)
-        if values[0] == before:
+        data, _, _, *ticked, _ = values
+        if data == before and not is_of_other_data(catalogue, data, *ticked):
             return [gr.skip(), *[gr.skip()] * len(furnished), *render(select(catalogue, *values))]
         shown = select_defaults(catalogue, *values[:3])
         return [shown.data.key, *update_controls(catalogue, shown)]

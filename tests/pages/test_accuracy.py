@@ -33,13 +33,13 @@ def handlers(demo: gr.Blocks, name: str) -> list[Any]:
 
 def test_no_handler_is_public_and_none_leaves_checks_to_gradio(demo: gr.Blocks) -> None:
     called = [listener for listener in demo.fns.values() if listener.fn is not None]
-    assert {listener.name for listener in called} == {"on_choice", "on_data", "on_open"}
+    assert {listener.name for listener in called} == {"on_choice", "on_open"}
     assert all(not listener.preprocess for listener in called)
     assert {listener.api_visibility for listener in demo.fns.values()} == {"private"}
 
 
 @pytest.mark.parametrize("wrong", [*WRONG_VALUES, [None, [1], {}]], ids=lambda value: repr(value)[:20])
-@pytest.mark.parametrize("name", ["on_choice", "on_data", "on_open"])
+@pytest.mark.parametrize("name", ["on_choice", "on_open"])
 def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wrong: Any) -> None:
     listener = handlers(demo, name)[0]
     call: Callable[..., list[Any]] = listener.fn
@@ -48,6 +48,19 @@ def test_whatever_is_sent_is_answered_with_a_page(demo: gr.Blocks, name: str, wr
     answer = call(*([None] if name == "on_open" else []), *given)  # which gets the request first
     assert len(answer) == len(listener.outputs)
     assert "passwd" not in str(answer) and "<script>" not in str(answer)
+
+
+def test_another_data_set_brings_its_own_curves_and_every_other_choice_leaves_them(demo: gr.Blocks) -> None:
+    (listener,) = handlers(demo, "on_choice")
+    assert len({target for target, _ in listener.targets}) == 7  # one event: its answers come in order
+    names = [output.elem_id for output in listener.outputs]
+    for before, was_changed in (("cub", False), ("imagenet", True)):
+        answer = dict(zip(names, listener.fn((), before, "cub", "flops", "top1", [], [], [], [], 1), strict=True))
+        assert (answer["accuracy-measured"] == gr.skip()) is not was_changed
+        assert "GFLOPs" in str(answer["accuracy-chart"])
+    stale = ["published/imagenet:DRAM"]  # ticked before the new ticks arrived
+    answer = dict(zip(names, listener.fn((), "cub", "cub", "flops", "top1", [], [], stale, [], 1), strict=True))
+    assert answer["accuracy-published"]["value"] and "No curve" not in answer["accuracy-table"]
 
 
 def test_a_slider_move_stays_in_the_browser(demo: gr.Blocks) -> None:

@@ -99,6 +99,13 @@ def select_defaults(catalogue: Catalogue, data: Any = None, x: Any = None, y: An
     return select(catalogue, chosen.key, x, y, *chosen.default_choice(), (), chosen.start_looks)
 
 
+def is_of_other_data(catalogue: Catalogue, data: Any, *ticked: Any) -> bool:
+    """Say whether a curve is ticked that another data set has and this one has not."""
+    texts = set().union(*map(_read_texts, ticked))
+    known = {curve.id for curve in catalogue.get(data).curves}
+    return any(curve.id in texts - known for other in catalogue.data_sets for curve in other.curves)
+
+
 def _read_texts(value: Any) -> set[str]:
     return {item for item in value if isinstance(item, str)} if isinstance(value, (list, tuple)) else set()
 
