@@ -19,7 +19,7 @@ from tnet_core.schemas.evaluation import parse_evaluation
 from tnet_core.schemas.files import EVALUATION_FILE
 from training.adapt.agreement import WholeImage, measure_agreement
 from training.adapt.folds import evaluate_folds, learn_folds
-from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
+from training.adapt.photographs import Photographs, add_centre_prior, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
 from training.data.sample import ImageDataset
 from training.evaluation.bootstrap import describe_few_images
@@ -62,6 +62,8 @@ def adapt(
         name: one.with_labels(sharpen(one.labels, options.temperature)) if one.labels.ndim == 2 else one
         for name, one in banks.items()
     }  # labels as probabilities stay what they are
+    if options.centre_prior:
+        banks = add_centre_prior(banks, photographs, options)
     untouched = copy.deepcopy(start.model) if options.folds else None
     report = learn(start.model, banks, options, quiet=quiet)
     stated = _make_provenance(start, photographs, options, report) | (provenance or {})
@@ -245,7 +247,7 @@ def make_policy_recipe(options: AdaptOptions) -> Recipe:
         epochs=options.epochs / 2,
         batch_size=64,
         policy=PolicySection(target=_choose_target(options.objective)),
-        bank=BankSection(views=1, looks=options.looks, dropout=0.5),
+        bank=BankSection(views=1, looks=options.looks, dropout=0.5, even_out=options.even_out),
         optim=OptimSection(method="adamw", lr=1e-3, weight_decay=0.01, schedule="cosine", warmup=0.1),
     )
 

@@ -16,8 +16,9 @@ from tests.support.models import TINY, tiny
 from tests.training.data_files import class_folders, write_picture
 from tnet_core.errors import TNetError
 from tnet_core.schemas.checkpoint import CheckpointConfig
-from training.adapt.photographs import make_banks, open_photographs
+from training.adapt.photographs import add_centre_prior, make_banks, open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes, choose_late_map, find_classes
+from training.policy.bank import FeatureBank
 
 BIRDS = Classes(("ant", "bee", "black footed albatross"), ("n1", "n2", "n3"))
 
@@ -171,3 +172,28 @@ def test_the_location_module_reads_the_latest_map_that_tells_the_cells_apart() -
     # 2048 channels would need a location module of millions of parameters
     assert choose_late_map(replace(config, backbone="resnet50")).location_block == "layer2.3"
     tn.TNet(late)
+
+
+def test_the_centre_prior_is_for_photographs_as_they_are_alone(tmp_path: Path) -> None:
+    for name in ("labelled", "more"):
+        class_folders(tmp_path / name, ("ant", "bee"), 12)
+    chosen = options(
+        tmp_path / "labelled", labels="folders", more=(tmp_path / "more",), displaced=1, grid=3, holdout=2,
+        centre_prior=2.0,
+    )  # fmt: skip
+    photographs = open_photographs(chosen, BIRDS, 3)
+    assert photographs.more is not None
+    sizes = {"train": [len(photographs.train), len(photographs.more)], "validation": [len(photographs.held_out)]}
+    one = {name: np.zeros((2 * sum(counts), 1), np.float16) for name, counts in sizes.items()}
+    banks = {
+        name: FeatureBank({"features": rows, "maps": rows, "vectors": rows, "labels": rows})
+        for name, rows in one.items()
+    }
+    for name, bank in add_centre_prior(banks, photographs, chosen).items():
+        assert bank.prior is not None
+        as_it_is = np.concatenate([np.repeat([True, False], count) for count in sizes[name]])
+        np.testing.assert_array_equal(bank.prior.any(axis=1), as_it_is)
+        of_one = bank.prior[0].reshape(3, 3)
+        assert of_one.argmax() == 4 and len(np.unique(of_one)) == 3  # the centre, its four neighbours, four corners
+        np.testing.assert_array_equal(of_one, of_one.T[::-1])
+        assert of_one.std() == pytest.approx(2.0)
