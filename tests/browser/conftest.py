@@ -85,7 +85,7 @@ def browser() -> Iterator[BrowserContext]:
         pytest.fail("The browser tests need Chromium: `apt-get install chromium`, or set CHROMIUM to its path.")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=executable, args=[*SWITCHES, *CAMERA])
-        # One for all pages: they share the cache of scripts. Nothing plays by itself; test_landing.py looks at that.
+        # One for all pages: they share the cache of scripts. Nothing plays by itself; landing/ looks at that.
         context = opened.new_context(reduced_motion="reduce")
         context.set_default_timeout(30_000)
         yield context
