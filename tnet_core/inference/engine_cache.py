@@ -81,9 +81,11 @@ def _keep(temporary: Path, kept: Path) -> Path:
         return temporary
     try:
         (temporary / _MANIFEST).write_text(json.dumps(_digests(temporary)), encoding="utf-8")
+        if _is_whole(kept):  # another process was first, and may be reading it
+            return kept
         shutil.rmtree(kept, ignore_errors=True)  # a damaged one
         temporary.rename(kept)
-    except OSError:  # another process was first, or the disk is full
+    except OSError:  # another process was first all the same, or the disk is full
         return kept if _is_whole(kept) else temporary
     _remove_oldest(kept)
     return kept
