@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tnet_core import ImageSource, TNetError
-from tnet_core.imageio.vips import library
+from tnet_core.imageio.vips import load_library
 
 PHOTOGRAPH = Path(__file__).parents[1] / "examples" / "nuthatch.jpg"
 KINDS = ("pyramid", "tiled", "jpeg")
@@ -45,7 +45,7 @@ def written(folder: Path, kind: str, side: int) -> Path:
 
 
 def _grown(side: int):  # type: ignore[no-untyped-def]  # libvips has no types
-    vips = library()
+    vips = load_library()
     source = ImageSource.open(PHOTOGRAPH)
     photograph = source.resized((0, 0, source.width, source.height), (_BASE, _BASE))
     grain = np.random.default_rng(0).normal(0, 6, (_BASE, _BASE, 3)).astype(np.int16)

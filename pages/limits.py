@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tnet_core import TNetConfig, Trace
-from tnet_core.budget import MOST_LEVELS, budget_entries, extended
+from tnet_core.budget import MOST_LEVELS, budget_entries, extend_budget
 from tnet_core.sampling.frame import Frame
 
 MAX_LOOKS_PER_TRAVERSAL = 40  # with three levels or more; every one of them is drawn
@@ -45,7 +45,7 @@ def trained_budget(config: TNetConfig, levels: int | None = None, given: Sequenc
     """
     if levels is None or levels <= config.levels:
         return config.budget
-    unlimited = budget_entries(extended(config, given or config.budget, levels) or ())
+    unlimited = budget_entries(extend_budget(config, given or config.budget, levels) or ())
     budget = [*given, *(max(1, looks) for looks in unlimited[len(given) :])]
     for level in reversed(range(len(given), len(budget))):  # the looks that were trained with are kept for longest
         while budget[level] > 1 and count_looks(budget) > MAX_LOOKS_PER_TRAVERSAL:

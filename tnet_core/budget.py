@@ -51,7 +51,7 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
     return looks
 
 
-def extended(config: TNetConfig, budget: Sequence[int] | int | None, depth: int) -> Sequence[int] | int | None:
+def extend_budget(config: TNetConfig, budget: Sequence[int] | int | None, depth: int) -> Sequence[int] | int | None:
     """A budget for a depth nobody counted: what is given, then the last entry of training for each further level."""
     if budget is None or config.is_baseline:
         return budget

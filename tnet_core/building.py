@@ -82,9 +82,9 @@ def initialise(model: nn.Module) -> None:
         if own is None and name.startswith("features."):
             continue
         if glorot:
-            _glorot(module)
+            _initialise_glorot(module)
         else:
-            _variance_scaled(module)
+            _initialise_by_fan_out(module)
     for module in model.modules():
         if isinstance(module, CoordinateChannels):
             for scaling in (module.height_scaling, module.width_scaling):
@@ -94,14 +94,14 @@ def initialise(model: nn.Module) -> None:
             nn.init.zeros_(module.linear.weight)
 
 
-def _glorot(module: nn.Module) -> None:
+def _initialise_glorot(module: nn.Module) -> None:
     if isinstance(module, (nn.Conv2d, nn.Linear)):
         nn.init.xavier_normal_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
 
 
-def _variance_scaled(module: nn.Module) -> None:
+def _initialise_by_fan_out(module: nn.Module) -> None:
     if isinstance(module, nn.Conv2d):
         fan_out = module.kernel_size[0] * module.kernel_size[1] * module.out_channels // module.groups
         std = math.sqrt(2.0 / fan_out) / _TRUNCATED_STD

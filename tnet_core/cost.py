@@ -72,16 +72,16 @@ def unit_costs(config: TNetConfig) -> UnitCosts:
         image = torch.empty(1, 3, base, base)
         origin = torch.zeros(1, 3, dtype=torch.long)
         results: list[LookOutput] = []
-        look = _multiplications(model, lambda: results.append(model.look(image, origin)))
-        locate = 0 if config.is_baseline else _multiplications(model, lambda: model.locate(results[0]))
-        one = _multiplications(model, lambda: model.weights(torch.empty(1, 1, width)))
-        two = _multiplications(model, lambda: model.weights(torch.empty(1, 2, width)))
-        classify = _multiplications(model, lambda: model.classifier(torch.empty(1, width)))
+        look = _count_multiplications(model, lambda: results.append(model.look(image, origin)))
+        locate = 0 if config.is_baseline else _count_multiplications(model, lambda: model.locate(results[0]))
+        one = _count_multiplications(model, lambda: model.weights(torch.empty(1, 1, width)))
+        two = _count_multiplications(model, lambda: model.weights(torch.empty(1, 2, width)))
+        classify = _count_multiplications(model, lambda: model.classifier(torch.empty(1, width)))
     stored = sum(v.numel() for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked"))
     return UnitCosts(look, locate, 2 * one - two, two - one, classify, stored)
 
 
-def _multiplications(model: nn.Module, run: Callable[[], Any]) -> int:
+def _count_multiplications(model: nn.Module, run: Callable[[], Any]) -> int:
     total = 0
 
     def count(module: nn.Module, _: Any, output: Tensor) -> None:

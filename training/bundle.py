@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.checkpoints.drafting import as_id, digests_of, draft
+from tnet_core.checkpoints.drafting import draft, hash_files, make_id
 from tnet_core.command import finished
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.files import TENSOR_FILE
@@ -55,9 +55,9 @@ def _run(options: argparse.Namespace) -> None:
         print(f"Note: {TENSOR_FILE} has {size / 1e6:.1f} MB; a Space needs Git LFS for it.", file=sys.stderr)
     if card.evaluation is None:
         print(f"Not measured yet: run 'python -m training.evaluate {folder} DATA', then this again.", file=sys.stderr)
-    given = {"id": as_id(folder.resolve().name), "title": title, "description": options.description}
+    given = {"id": make_id(folder.resolve().name), "title": title, "description": options.description}
     print(
-        draft(card, {"folder": _name_in_registry(folder)}, digests_of(folder), Path("checkpoints.yaml"), given), end=""
+        draft(card, {"folder": _name_in_registry(folder)}, hash_files(folder), Path("checkpoints.yaml"), given), end=""
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tnet_core.checkpoints.card import CheckpointCard
-from tnet_core.checkpoints.drafting import as_id, digests_of, draft
+from tnet_core.checkpoints.drafting import draft, hash_files, make_id
 from tnet_core.checkpoints.pretrained import upload_files
 from tnet_core.command import finished
 from tnet_core.schemas.hub_id import HubId, check_repo
@@ -78,14 +78,14 @@ def _run(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace, card: CheckpointCard, details: Details, out: Path, commit: str) -> None:
     given = {
-        "id": options.id or as_id(options.repo),
+        "id": options.id or make_id(options.repo),
         "title": details.title,
         "description": options.description,
         **{name: getattr(details, name) for name in ("licence", "data_licence", "citation")},
     }
     print(f"# Published as hf:{options.repo}@{commit}. The registry entry:")
     source = {"repo": options.repo, "commit": commit}
-    print(draft(card, source, digests_of(out), Path("checkpoints.yaml"), given), end="")
+    print(draft(card, source, hash_files(out), Path("checkpoints.yaml"), given), end="")
     print("# For an entry whose folder is bundled, keep its source and add:")
     print(f"#   hub: {{repo: {options.repo}, commit: {commit}}}")
 

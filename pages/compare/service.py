@@ -116,13 +116,13 @@ class Comparer:
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if wanted == "hand":
             plan: Any = entries(side.get("plan"), "The looks chosen in Explore")
-            trace = compare.retaken(self.explorer.open_trace(session), plan)
+            trace = compare.retake_looks(self.explorer.open_trace(session), plan)
             return self._build_column("your looks in Explore", trace, view, session.spec)
         if wanted == "own":
             if own.levels != 2:
                 raise tn.TNetError("Cells of your own can be compared for models of two levels only.")
             cells = list(entries(side.get("cells"), "Your own cells"))
-            return self._build_column("your own cells", compare.ordered(own, cells), view, session.spec)
+            return self._build_column("your own cells", compare.order_by_policy(own, cells), view, session.spec)
         if wanted == "random":
             seed = whole(side.get("seed"), "The seed", 0, MAX_SEED)
             name, title = f"random:{seed}", f"at random, seed {seed}"
@@ -138,14 +138,14 @@ class Comparer:
         """Return the looks under a policy: two levels have all of them already, and a policy is only their order."""
         if policy == "learned":
             return own
-        return compare.ordered(own, policy) if own.levels == 2 else self._traverse(spec, view, policy, tell)
+        return compare.order_by_policy(own, policy) if own.levels == 2 else self._traverse(spec, view, policy, tell)
 
     def _trace_learned(self, session: Session, spec: str, view: OpenPicture, tell: Tell) -> tn.Trace:
         if spec == session.spec and not explain_other_sampling(session.trace):
             trace = self.explorer.open_trace(session)
             if view.source.info().is_same(trace.image):
                 own = trace.select(budget=trace.budget)  # without those added by hand
-                return trace if len(own) == len(trace.locations) else compare.retaken(trace, own, "learned")
+                return trace if len(own) == len(trace.locations) else compare.retake_looks(trace, own, "learned")
         return self._traverse(spec, view, "learned", tell)
 
     def _traverse(self, spec: str, view: OpenPicture, policy: str, tell: Tell) -> tn.Trace:

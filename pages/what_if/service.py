@@ -13,7 +13,7 @@ from pages.explore.service import Explorer
 from pages.limits import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.server.sessions import Session, require_session
 from pages.what_if.change import Change, check_change, place_copy, write_change
-from tnet_core.counterfactual import Lattice, Move, find_nearest_cell, moved, pasted, place
+from tnet_core.counterfactual import Lattice, Move, find_nearest_cell, move_content, paste_part, place
 from viz.common.payload import encode_webp, read_preview
 from viz.explore.sampling import explain_other_sampling
 from viz.what_if.experiment import Experiment, read_measured_scores
@@ -89,11 +89,11 @@ class Experimenter:
         if change.kind == "paste":
             boxes = original.trace.cell_boxes()
             copy = place_copy(change, boxes)
-            changed = pasted(pixels, boxes[change.source], copy)
+            changed = paste_part(pixels, boxes[change.source], copy)
             how |= {"copied": (change.source, find_nearest_cell(boxes, copy)), "copy": copy}
         else:
             placement = place(_build_move(change, Lattice.of(config, width, height)), width, height)
-            changed = moved(pixels, placement)
+            changed = move_content(pixels, placement)
             how |= {"placement": placement}
         if on_step is not None:
             on_step("Looking at the changed picture")

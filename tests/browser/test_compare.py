@@ -113,7 +113,7 @@ def line(page: Page, place: str, name: str) -> list[float]:
 def assert_compares(page: Page, sides: Sides, budget: tuple[int, ...], names: tuple[str, str] | None = None) -> None:
     """Boxes, decisions, curves, overlaps, correlations and ledger on the page are those of the core."""
     a, b = sides
-    looks = (compare.within(a, budget), compare.within(b, budget))
+    looks = (compare.select_within(a, budget), compare.select_within(b, budget))
     for side, trace, chosen in zip("ab", sides, looks, strict=True):
         expect(page.locator(column(side, ".tn-box:visible"))).to_have_count(len(chosen))
         shown = page.locator(column(side, ".tn-box:visible b")).all_text_contents()
@@ -134,7 +134,7 @@ def assert_compares(page: Page, sides: Sides, budget: tuple[int, ...], names: tu
         for which in (side, other):
             trace, target = (a, cls[0]) if which == "a" else (b, cls[1])
             course = [
-                trace.probabilities(subset=compare.within(trace, (k, *budget[1:])))[target]
+                trace.probabilities(subset=compare.select_within(trace, (k, *budget[1:])))[target]
                 for k in range(trace.budget[0] + 1)
             ]
             close(line(page, f".compare-decision[data-side={side}]", which), course)
@@ -301,7 +301,7 @@ def test_checkpoints_are_compared_for_the_classes_they_share(visit_stocked: Visi
     for budget in ((2, 2), (3, 1)):
         for level, looks in enumerate(budget):
             page.locator(f".compare-sliders [data-level='{level}']").fill(str(looks))
-        looks_now = (compare.within(a, budget), compare.within(deep, budget))
+        looks_now = (compare.select_within(a, budget), compare.select_within(deep, budget))
         expect(page.locator(column("b", ".tn-box:visible"))).to_have_count(len(looks_now[1]))
         assert_alike(page, (a, deep), looks_now)
     choose(page, "a", "deep")

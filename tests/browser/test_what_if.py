@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Request, expect
 import tnet_core as tn
 from pages.what_if.service import choose_budget
 from tests.browser.reading import beyond, contrasts
-from tnet_core.counterfactual import Lattice, Move, compare, fates, moved, pasted, place, pull
+from tnet_core.counterfactual import Lattice, Move, compare, find_fates, measure_pull, move_content, paste_part, place
 from tools.queue_client import QueueClient
 from viz.common.text import format_class_name, format_percent, format_signed
 from viz.examples import draw_picture
@@ -75,14 +75,14 @@ def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: in
     pixels = np.asarray(draw_picture(0))
     height, width = pixels.shape[:2]
     placement, lattice = place(move, width, height), Lattice.of(model.config, width, height)
-    after = tn.traverse(model, moved(pixels, placement), before.budget)
+    after = tn.traverse(model, move_content(pixels, placement), before.budget)
     assert_looks(page, before, after, k)
     told = compare(*(t.distributions[0].logits.reshape(1, -1) for t in (before, after)), lattice, placement)  # type: ignore[arg-type,call-arg]
     shown = [float(v.get_attribute("data-exact") or "nan") for v in page.locator("#what-if-view [data-exact]").all()]
     np.testing.assert_allclose(shown, [told.score[0], told.content[0], told.position[0]], atol=2e-6)
     texts = page.locator("#what-if-view [data-exact]").all_text_contents()
     assert texts == [format_signed(float(v)) for v in (told.score[0], told.content[0], told.position[0])]
-    found = fates(cells(before)[:k], cells(after)[:k], lattice, placement)
+    found = find_fates(cells(before)[:k], cells(after)[:k], lattice, placement)
     rows = page.locator(FATES)
     assert rows.count() == k
     for at, fate in enumerate(found):
@@ -131,9 +131,9 @@ def test_a_pasted_part_is_told_by_ranks(visit: Visit, model: tn.TNet, before: tn
     expect(page.locator(".what-if-after h3")).to_contain_text("copied onto")
     n, boxes, first = 5, before.cell_boxes(), cells(before)[0]
     target = max((0, 4, 20, 24), key=lambda cell: abs(cell // n - first // n) + abs(cell % n - first % n))
-    after = tn.traverse(model, pasted(np.asarray(draw_picture(0)), boxes[first], boxes[target]), before.budget)
+    after = tn.traverse(model, paste_part(np.asarray(draw_picture(0)), boxes[first], boxes[target]), before.budget)
     old, new = (trace.distributions[0].logits.ravel() for trace in (before, after))
-    told = pull(old, new, boxes, first, target)
+    told = measure_pull(old, new, boxes, first, target)
     assert_looks(page, before, after, 5)
     facts = page.locator("[data-panel=scores] dd b").all_text_contents()
     assert facts[:2] == [f"{a + 1} → {b + 1} of 25" for a, b in (told.target, told.source)]
@@ -199,7 +199,9 @@ def assert_dropped(
     """The changed side shows the traversal of the picture with the part put there."""
     x0, y0, x1, y1 = before.cell_boxes()[source]
     place = (at[0], at[1], at[0] + x1 - x0, at[1] + y1 - y0)
-    assert_looks(page, before, tn.traverse(model, pasted(pixels, before.cell_boxes()[source], place), before.budget), 5)
+    assert_looks(
+        page, before, tn.traverse(model, paste_part(pixels, before.cell_boxes()[source], place), before.budget), 5
+    )
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_a_checkpoint_keeps_what_a_run_of_its_backbone_showed(tmp_path: Path, mo
     model = tn.build(tn.TNetConfig(backbone="resnet18", num_classes=3), device="cpu")
     assert model.config == tn.TNetConfig(backbone="resnet18", num_classes=3) and "survey" not in repr(model.config)
     folder = tn.save(model, tmp_path / "made")
-    features.survey_of.cache_clear()
+    features.survey_backbone.cache_clear()
     monkeypatch.setattr(features, "survey", lambda *_: pytest.fail("the backbone was run again"))
     again = tn.load(folder, device="cpu")
     assert again.features.tap == model.features.tap and again.config.survey == model.config.survey

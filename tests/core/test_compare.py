@@ -116,9 +116,9 @@ def test_agreement_counts_the_first_looks_of_both() -> None:
 
 def test_a_budget_takes_what_a_trace_has() -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 1))
-    assert compare.within(deep, (9, 9)) == deep.select()
-    assert compare.within(deep, (1,)) == deep.select(budget=(1, 0))
-    assert compare.within(trace_looks([3, 4]), (1, 5)) == (0,)
+    assert compare.select_within(deep, (9, 9)) == deep.select()
+    assert compare.select_within(deep, (1,)) == deep.select(budget=(1, 0))
+    assert compare.select_within(trace_looks([3, 4]), (1, 5)) == (0,)
 
 
 def test_one_picture_is_known_by_its_content() -> None:
@@ -195,7 +195,7 @@ def test_differences_of_rows_add_up_to_the_difference_of_logits(
 def test_overlaps_do_not_depend_on_the_side(pair: tuple[tn.Trace, tn.Trace], data: st.DataObject) -> None:
     a, b = pair
     budget = data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
-    in_a, in_b = compare.within(a, budget), compare.within(b, budget)
+    in_a, in_b = compare.select_within(a, budget), compare.select_within(b, budget)
     one, two = compare.overlap(a, b, in_a, in_b), compare.overlap(b, a, in_b, in_a)
     assert one.cells == two.cells
     for level, share in one.area.items():
@@ -232,7 +232,7 @@ def test_another_order_is_what_a_traversal_of_its_own_would_give(policy: str | l
     trace = tn.traverse(model, picture(), budget=(9,))
     count = 9 if isinstance(policy, str) else 3
     with BackboneCalls(model) as calls:
-        found = compare.ordered(trace, policy)
+        found = compare.order_by_policy(trace, policy)
     assert calls.batches == []
     expected = tn.traverse(model, picture(), budget=(count,), policy=policy)
     assert (found.policy, found.budget) == (expected.policy, expected.budget)
@@ -247,7 +247,7 @@ def test_another_order_is_what_a_traversal_of_its_own_would_give(policy: str | l
 def test_looks_taken_again_keep_their_tree() -> None:
     trace = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 2))
     inside = [p for p, look in enumerate(trace.locations) if look.parent == 1]
-    found = compare.retaken(trace, [1, inside[1], 0])
+    found = compare.retake_looks(trace, [1, inside[1], 0])
     assert [look.parent for look in found.locations] == [None, 0, None]
     assert found.budget == (2, 1)
     assert {grid.parent for grid in found.distributions} == {None, 0, 2}
@@ -258,14 +258,14 @@ def test_looks_taken_again_keep_their_tree() -> None:
 def test_looks_that_cannot_be_taken_are_refused() -> None:
     deep = tn.traverse(tiny(TINY_3L), picture(), budget=(2, 1))
     with pytest.raises(tn.TNetError, match="taken before it"):
-        compare.retaken(deep, [2])
+        compare.retake_looks(deep, [2])
     with pytest.raises(tn.TNetError, match="twice"):
-        compare.retaken(deep, [0, 0])
+        compare.retake_looks(deep, [0, 0])
     with pytest.raises(tn.TNetError, match="every cell"):
-        compare.ordered(deep, "centre")
+        compare.order_by_policy(deep, "centre")
     with pytest.raises(tn.TNetError, match="every cell"):
-        compare.ordered(trace_looks([1, 2]), "centre")
+        compare.order_by_policy(trace_looks([1, 2]), "centre")
     everything = tn.traverse(tiny(), picture(), budget=(9,))
     for wrong in ("nowhere", [9], [1, 1], "random:-1"):
         with pytest.raises(tn.TNetError):
-            compare.ordered(everything, wrong)
+            compare.order_by_policy(everything, wrong)

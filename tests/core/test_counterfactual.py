@@ -14,14 +14,14 @@ from tnet_core.counterfactual import (
     Lattice,
     Move,
     compare,
-    fates,
+    compute_score,
+    find_fates,
     find_look_at,
     find_nearest_cell,
-    moved,
-    pasted,
+    measure_pull,
+    move_content,
+    paste_part,
     place,
-    pull,
-    score,
     spearman,
 )
 from tnet_core.counterfactual.transforms import pixel_box
@@ -33,7 +33,7 @@ def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 def change(image: np.ndarray, **wish: Any) -> np.ndarray:
     height, width = image.shape[:2]
-    return moved(image, place(Move(**wish), width, height))
+    return move_content(image, place(Move(**wish), width, height))
 
 
 @pytest.mark.parametrize(("height", "width"), [(40, 60), (41, 61), (1, 7), (128, 128)])
@@ -51,7 +51,7 @@ def test_a_shifted_box_holds_the_same_pixels(seed: int) -> None:
     height, width = (int(side) for side in generator.integers(30, 90, 2))
     image = noise(height, width, seed)
     placement = place(Move(dx=generator.uniform(-0.4, 0.4), dy=generator.uniform(-0.4, 0.4)), width, height)
-    changed = moved(image, placement)
+    changed = move_content(image, placement)
     x0, y0 = width // 2 - 1, height // 2 - 1
     box = (x0 / width, y0 / height, (x0 + 3) / width, (y0 + 2) / height)
     u0, v0, u1, v1 = (round(at * side) for at, side in zip(placement.box(box), (width, height) * 2, strict=True))
@@ -73,7 +73,7 @@ def test_scaling_keeps_the_centre_and_maps_boxes(scale: float, flip: bool) -> No
     image = np.full((200, 300, 3), 60, dtype=np.uint8)
     image[80:100, 130:170] = 240
     placement = place(Move(scale=scale, flip=flip), 300, 200)
-    bright = moved(image, placement)[:, :, 0] > 150
+    bright = move_content(image, placement)[:, :, 0] > 150
     rows, cols = np.flatnonzero(bright.any(1)), np.flatnonzero(bright.any(0))
     found = np.array([cols[0], rows[0], cols[-1] + 1, rows[-1] + 1])
     wanted = np.array(placement.box((130 / 300, 80 / 200, 170 / 300, 100 / 200))) * [300, 200, 300, 200]
@@ -94,12 +94,12 @@ def test_pasting_changes_only_the_target(seed: int) -> None:
     image = noise(60, 80, seed)
     corners = np.sort(generator.random((2, 2, 2)), axis=1)
     source, target = (tuple(corner.ravel().tolist()) for corner in corners)
-    changed = pasted(image, source, target)
+    changed = paste_part(image, source, target)
     x0, y0, x1, y1 = pixel_box(target, 80, 60)
     outside = np.ones((60, 80), dtype=bool)
     outside[y0:y1, x0:x1] = False
     assert np.array_equal(changed[outside], image[outside])
-    same = pasted(image, (0.0, 0.0, 0.25, 0.25), (0.5, 0.5, 0.75, 0.75))
+    same = paste_part(image, (0.0, 0.0, 0.25, 0.25), (0.5, 0.5, 0.75, 0.75))
     assert np.array_equal(same[30:45, 40:60], image[:15, :20])
 
 
@@ -111,7 +111,7 @@ def test_impossible_moves_are_one_sentence(wish: dict[str, Any]) -> None:
 
 def test_a_move_belongs_to_one_size() -> None:
     with pytest.raises(tn.TNetError, match="does not fit"):
-        moved(picture(20, 30), place(Move(flip=True), 31, 20))
+        move_content(picture(20, 30), place(Move(flip=True), 31, 20))
 
 
 def test_rank_correlation_by_hand() -> None:
@@ -123,9 +123,9 @@ def test_rank_correlation_by_hand() -> None:
 
 
 def test_the_score_is_one_for_content_and_minus_one_for_position() -> None:
-    found = score(np.array([1.0, 0.2, 0.5, -1.0, 1.0, np.nan]), np.array([0.2, 1.0, 0.5, 1.0, 1.0, 0.0]))
+    found = compute_score(np.array([1.0, 0.2, 0.5, -1.0, 1.0, np.nan]), np.array([0.2, 1.0, 0.5, 1.0, 1.0, 0.0]))
     assert found[:4] == pytest.approx([1.0, -1.0, 0.0, -1.0]) and np.isnan(found[4:]).all()
-    either = score(*(np.random.default_rng(0).uniform(-1, 1, (2, 500))))
+    either = compute_score(*(np.random.default_rng(0).uniform(-1, 1, (2, 500))))
     assert (np.abs(either) <= 1).all()
 
 
@@ -179,7 +179,7 @@ def test_cells_between_others_are_interpolated() -> None:
 
 
 def kinds(before: list[int], after: list[int], move: Move) -> list[str]:
-    found = fates(before, after, Lattice.of(GRID, 640, 480), place(move, 448, 448))
+    found = find_fates(before, after, Lattice.of(GRID, 640, 480), place(move, 448, 448))
     return [fate.kind for fate in found]
 
 
@@ -195,9 +195,9 @@ def test_what_became_of_each_look_of_a_shifted_picture() -> None:
 
 def test_a_fate_names_the_looks_that_are_there() -> None:
     lattice, placement = Lattice.of(GRID, 640, 480), place(shifted_cells(0, 2), 448, 448)
-    one = fates([7], [3, 17, 7], lattice, placement)[0]
+    one = find_fates([7], [3, 17, 7], lattice, placement)[0]
     assert (one.row, one.col) == (3.0, 2.0) and (one.again, one.there) == (1, 2)
-    gone = fates([22], [22], lattice, placement)[0]
+    gone = find_fates([22], [22], lattice, placement)[0]
     assert gone.kind == "gone" and gone.again is None and gone.row == 6.0
 
 
@@ -209,8 +209,8 @@ def test_an_enlarged_cell_between_two_others_counts_at_either() -> None:
     config = replace(GRID, sampling="native", cell_fraction=0.2)
     lattice, placement = Lattice.of(config, 1000, 1000), place(Move(scale=1.5), 1000, 1000)
     # the cell right of the middle is at column 3.5 now: no other cell is nearer than its own
-    assert fates([13], [14], lattice, placement)[0].kind == "unmoved"
-    assert fates([13], [14], lattice, placement)[0].again == 0
+    assert find_fates([13], [14], lattice, placement)[0].kind == "unmoved"
+    assert find_fates([13], [14], lattice, placement)[0].again == 0
 
 
 def test_a_look_inside_enlarged_content_is_at_it_and_one_beside_it_is_not() -> None:
@@ -218,13 +218,13 @@ def test_a_look_inside_enlarged_content_is_at_it_and_one_beside_it_is_not() -> N
     width, step = lattice.size[0], lattice.step[0]
     edges = [(col - width / 2, col + width / 2) for col in lattice.cols]
     low, high = placement.x.span(*edges[1])  # of the content of cell 6, in the second row and column
-    again = [fates([6], [cell], lattice, placement)[0].again == 0 for cell in range(25)]
+    again = [find_fates([6], [cell], lattice, placement)[0].again == 0 for cell in range(25)]
     inside = [low - 0.05 * step <= left and right <= high + 0.05 * step for left, right in edges]
     assert again == [down and across for down in inside for across in inside]
     assert inside == [True, True, False, False, False]
     # half as large: the look that shows all of it is at it, although its centre is not the nearest one
     smaller = place(Move(scale=0.5), 448, 448)
-    assert fates([0], [6], lattice, smaller)[0].kind == "followed"
+    assert find_fates([0], [6], lattice, smaller)[0].kind == "followed"
 
 
 def test_a_copy_between_cells_belongs_to_the_nearest() -> None:
@@ -233,7 +233,7 @@ def test_a_copy_between_cells_belongs_to_the_nearest() -> None:
     assert find_look_at([boxes[0], boxes[1]], (0.3, 0.05, 0.55, 0.3)) == 1
     assert find_look_at([boxes[0], boxes[5]], (0.3, 0.05, 0.55, 0.3)) is None
     values = np.arange(16.0)
-    assert pull(values, values, boxes, 0, 1, (0.3, 0.05, 0.55, 0.3)).untouched == 12
+    assert measure_pull(values, values, boxes, 0, 1, (0.3, 0.05, 0.55, 0.3)).untouched == 12
 
 
 @pytest.mark.parametrize("move", [Move(flip=True), Move(dx=0.2, dy=-0.2), Move(flip=True, dx=0.3)])
@@ -242,7 +242,7 @@ def test_the_first_look_is_told_alike_by_the_grid_and_by_its_fate(move: Move) ->
     old, new = grids(40).reshape(-1, 25), np.random.default_rng(9).normal(size=(40, 25))
     found = compare(old, new, lattice, placement)
     for at in range(40):
-        fate = fates([int(old[at].argmax())], [int(new[at].argmax())], lattice, placement)[0]
+        fate = find_fates([int(old[at].argmax())], [int(new[at].argmax())], lattice, placement)[0]
         assert found.moved[at] == (fate.kind not in ("gone", "unmoved"))
         if found.moved[at]:
             assert found.followed[at] == (fate.kind in ("followed", "both"))
@@ -255,9 +255,9 @@ def test_the_pull_of_a_copy_is_a_change_of_ranks() -> None:
     before = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
     after = before.copy()
     after[8] = 1.0
-    found = pull(before, after, boxes, source=0, target=8)
+    found = measure_pull(before, after, boxes, source=0, target=8)
     assert found.target == (8, 0) and found.source == (0, 1)
     # of 3 x 3 cells of one half of the picture each, those of the first row and of the first column lie apart
     assert found.untouched == 5 and found.others == pytest.approx(1.0)
     after[[0, 6]] = after[[6, 0]]
-    assert pull(before, after, boxes, 0, 8).others < 1
+    assert measure_pull(before, after, boxes, 0, 8).others < 1

@@ -19,10 +19,10 @@ from tnet_core.inference.cuda_graphs import FixedShapes, graphed
 from tnet_core.modeling.config import Sampling
 from tnet_core.modeling.tnet import LookOutput
 from tnet_core.sampling import reader
-from tnet_core.sampling.crop_taps import native_taps, official_taps, tiles
+from tnet_core.sampling.crop_taps import cut_tiles, make_native_taps, make_official_taps
 from tnet_core.sampling.frame import Region, Sampler
-from tnet_core.sampling.gather import gather_crops, reference
-from tnet_core.sampling.reader import DeviceReader, HostReader, fetch, packed_bytes, reader_for, send, unpacked
+from tnet_core.sampling.gather import gather_by_torch, gather_crops
+from tnet_core.sampling.reader import DeviceReader, HostReader, choose_reader, fetch, pack_bytes, send, unpack_bytes
 
 SIZES = [(150, 150), (96, 200), (333, 500), (37, 61), (1, 1), (2, 700)]
 
@@ -35,11 +35,11 @@ def test_official_crops_gathered_from_bytes_are_those_of_the_cpu(height: int, wi
     sampler = Sampler(ImageSource.open(pixels), replace(PADDED, base_resolution=base))
     regions = some_regions(sampler)
     expected = of_cpu(sampler, regions)
-    found = reference(torch.from_numpy(pixels), on(official_taps(sampler, regions)))
+    found = gather_by_torch(torch.from_numpy(pixels), on(make_official_taps(sampler, regions)))
     assert found.shape == (6, 3, base, base) and found.is_contiguous(memory_format=torch.channels_last)
     np.testing.assert_allclose(found, expected, atol=2e-6)
-    buffer, taps = tiles(sampler, regions)
-    np.testing.assert_allclose(reference(torch.from_numpy(buffer), on(taps)), expected, atol=2e-6)
+    buffer, taps = cut_tiles(sampler, regions)
+    np.testing.assert_allclose(gather_by_torch(torch.from_numpy(buffer), on(taps)), expected, atol=2e-6)
     assert buffer.size == 3 * sum(sampler.read(region)[1] for region in regions)
 
 
@@ -47,18 +47,18 @@ def test_pixels_that_are_only_copied_stay_exactly_what_they_are() -> None:
     pixels = noise(448, 448)
     sampler = Sampler(ImageSource.open(pixels), tn.preset("lite0-cub"))
     regions = [sampler.cell(sampler.whole(), index) for index in (0, 7, 24)]
-    taps = official_taps(sampler, regions)
+    taps = make_official_taps(sampler, regions)
     assert taps.rows.shape == taps.cols.shape == (3, 1, 160)
-    np.testing.assert_array_equal(reference(torch.from_numpy(pixels), on(taps)), of_cpu(sampler, regions))
+    np.testing.assert_array_equal(gather_by_torch(torch.from_numpy(pixels), on(taps)), of_cpu(sampler, regions))
 
 
 def test_crops_of_several_images_come_from_their_own() -> None:
     pictures = np.stack([noise(90, 70, seed) for seed in range(3)])
     samplers = [Sampler(ImageSource.open(picture), PADDED) for picture in pictures]
     regions = [samplers[0].cell(samplers[0].whole(), index) for index in (3, 3, 24)]
-    taps = official_taps(samplers[0], regions, owners=[2, 0, 1])
+    taps = make_official_taps(samplers[0], regions, owners=[2, 0, 1])
     expected = [of_cpu(samplers[owner], [region])[0] for owner, region in zip([2, 0, 1], regions, strict=True)]
-    np.testing.assert_allclose(reference(torch.from_numpy(pictures), on(taps)), expected, atol=2e-6)
+    np.testing.assert_allclose(gather_by_torch(torch.from_numpy(pictures), on(taps)), expected, atol=2e-6)
 
 
 # Side by side: shrinking by a whole number (2 is a case of its own), by another, growing, one axis as it is.
@@ -70,14 +70,14 @@ def test_native_crops_gathered_from_bytes_are_those_of_opencv_bit_for_bit(height
     pixels = noise(height + 5, width + 3)
     sampler = Sampler(ImageSource.open(pixels), TINY, "native")
     regions = [Region(y, x, height, width, (y, x, y + height, x + width)) for y, x in ((0, 0), (5, 3), (2, 1))]
-    taps = native_taps(sampler, regions)
+    taps = make_native_taps(sampler, regions)
     assert taps is not None
-    np.testing.assert_array_equal(reference(torch.from_numpy(pixels), on(taps)), of_cpu(sampler, regions))
+    np.testing.assert_array_equal(gather_by_torch(torch.from_numpy(pixels), on(taps)), of_cpu(sampler, regions))
 
 
 def test_native_crops_that_are_rounded_twice_are_left_to_the_cpu() -> None:
     sampler = Sampler(ImageSource.open(noise(20, 300)), TINY, "native")
-    assert native_taps(sampler, [sampler.whole()]) is None
+    assert make_native_taps(sampler, [sampler.whole()]) is None
     like = torch.zeros(1)
     views = DeviceReader(sampler, like).read([sampler.whole()], [(0, 0, 0)])
     np.testing.assert_array_equal(views.images, of_cpu(sampler, [sampler.whole()]))
@@ -134,15 +134,15 @@ def test_stepping_and_steering_work_by_gathered_crops_too(needles: tn.TNet, monk
 def test_the_way_is_chosen_by_the_device_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, like = Sampler(ImageSource.open(noise(30, 40)), TINY), torch.zeros(1)
     monkeypatch.delenv("TNET_KERNELS", raising=False)
-    assert type(reader_for(sampler, like)) is HostReader
+    assert type(choose_reader(sampler, like)) is HostReader
     monkeypatch.setenv("TNET_KERNELS", "on")
-    chosen = reader_for(sampler, like)
+    chosen = choose_reader(sampler, like)
     assert isinstance(chosen, DeviceReader) and chosen.resident
     monkeypatch.setenv("TNET_KERNELS", "off")
-    assert type(reader_for(sampler, like)) is HostReader
+    assert type(choose_reader(sampler, like)) is HostReader
     monkeypatch.setenv("TNET_KERNELS", "perhaps")
     with pytest.raises(tn.TNetError, match="TNET_KERNELS is 'perhaps', but must be auto, on or off"):
-        reader_for(sampler, like)
+        choose_reader(sampler, like)
 
 
 class Elsewhere(ImageSource):
@@ -174,7 +174,7 @@ def test_without_triton_everything_works_and_torch_gathers(tmp_path: Path) -> No
         "import sys; sys.modules['triton'] = None\n"
         "import numpy as np, tnet_core as tn\n"
         "from tnet_core.sampling import gather\n"
-        "used = []; plain = gather.reference; gather.reference = lambda *a: used.append(1) or plain(*a)\n"
+        "used = []; plain = gather.gather_by_torch; gather.gather_by_torch = lambda *a: used.append(1) or plain(*a)\n"
         "trace = tn.traverse(tn.load('tnet-needles'), 'examples/needles-1.webp')\n"
         "print(used, trace.prediction, trace.logits().max())"
     )
@@ -206,9 +206,9 @@ def test_arrays_survive_being_packed_into_one_copy() -> None:
 
 def test_tensors_survive_being_packed_into_one_copy() -> None:
     tensors = [torch.from_numpy(array) for array in some_arrays()] + [torch.rand(2, 3, 4).permute(2, 0, 1)]
-    packed, ends = packed_bytes(tensors)
+    packed, ends = pack_bytes(tensors)
     assert packed.dtype == torch.uint8 and packed.ndim == 1
-    for array, tensor in zip(unpacked(packed.numpy(), tensors, ends), tensors, strict=True):
+    for array, tensor in zip(unpack_bytes(packed.numpy(), tensors, ends), tensors, strict=True):
         np.testing.assert_array_equal(array, tensor.numpy())
     assert [array.shape for array in fetch(tensors)] == [tensor.shape for tensor in tensors]
 

@@ -17,7 +17,7 @@ from tests.support.interpreted import stored
 from tests.support.kernels import DEFAULT, FAR, LARGE, ROOT, far_case, kernel_cases, noise, on, same
 from tnet_core.inference.cuda_graphs import graphed
 from tnet_core.modeling.config import Sampling
-from tnet_core.sampling.gather import gather_crops, reference, triton_runs
+from tnet_core.sampling.gather import gather_by_torch, gather_crops, is_triton_usable
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def interpreted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarra
 @pytest.mark.parametrize("name", kernel_cases())
 def test_tritons_kernel_makes_the_crops_that_torch_makes(name: str, interpreted: dict[str, np.ndarray]) -> None:
     pixels, taps, _ = kernel_cases()[name]
-    expected = reference(torch.from_numpy(pixels), on(taps)).numpy()
+    expected = gather_by_torch(torch.from_numpy(pixels), on(taps)).numpy()
     assert expected.std() > 0.1
     if name.startswith("native"):
         np.testing.assert_array_equal(interpreted[name], expected)
@@ -57,7 +57,9 @@ def test_tritons_kernel_makes_the_crops_that_torch_makes(name: str, interpreted:
 
 def test_tritons_kernel_reads_beyond_what_32_bits_address(interpreted: dict[str, np.ndarray]) -> None:
     pixels, taps = far_case()
-    np.testing.assert_allclose(interpreted["far"], reference(torch.from_numpy(pixels), on(taps)), rtol=0, atol=2e-6)
+    np.testing.assert_allclose(
+        interpreted["far"], gather_by_torch(torch.from_numpy(pixels), on(taps)), rtol=0, atol=2e-6
+    )
 
 
 @pytest.mark.parametrize("sampling", ["official", "native"])
@@ -94,10 +96,10 @@ def test_tritons_kernel_compiles_for_gpus_that_are_not_here(
 @pytest.mark.gpu
 def test_tritons_kernel_makes_the_same_crops_on_a_gpu() -> None:
     device = torch.device("cuda")
-    assert triton_runs(device)
+    assert is_triton_usable(device)
     for name, (pixels, taps, _) in kernel_cases().items():
         found = gather_crops(torch.from_numpy(pixels).to(device), on(taps, device))
-        expected = reference(torch.from_numpy(pixels), on(taps))
+        expected = gather_by_torch(torch.from_numpy(pixels), on(taps))
         torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-5, msg=name)
 
 

@@ -100,7 +100,7 @@ def test_every_kind_equals_decoding_it_whole(name: str, tmp_path: Path, as_large
     across, down = np.arange(130, 300), np.arange(7, 31)
     np.testing.assert_array_equal(source.gather(down, across), whole.gather(down, across))
     for box, size in [((11, 21, 171, 101), (96, 96)), ((130, 40, 140, 50), (64, 64))]:  # from the original
-        assert pyramid.chosen(source.layout.factors, box, size) == 1
+        assert pyramid.choose_factor(source.layout.factors, box, size) == 1
         np.testing.assert_array_equal(source.resized(box, size), whole.resized(box, size))
 
 
@@ -121,7 +121,7 @@ def test_smaller_levels_are_close_to_the_original(name: str, tmp_path: Path, as_
         ((3, 5, 389, 388), (19, 23)),
         (everything, (5, 5)),
     ]:
-        used.add(pyramid.chosen(source.layout.factors, box, size))
+        used.add(pyramid.choose_factor(source.layout.factors, box, size))
         difference = np.abs(source.resized(box, size).astype(int) - whole.resized(box, size))
         assert difference.mean() <= mean and difference.max() <= single, (difference.mean(), difference.max(), size)
     assert len(used) >= 2 and 1 not in used
@@ -183,8 +183,8 @@ def test_official_sampling_passes_over_the_tiles_once(
 def test_temporary_levels_are_built_once_bounded_and_removed(
     tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = scratch._Shelf()
-    monkeypatch.setattr(scratch, "_SHELF", shelf)
+    shelf = scratch._FolderCache()
+    monkeypatch.setattr(scratch, "_CACHE", shelf)
     paths = [tiff(tmp_path / f"{seed}.tif", scene(HEIGHT, WIDTH, seed)) for seed in range(2)]
     counted, box = Counted(monkeypatch), (0, 0, WIDTH, HEIGHT)
     first = tn.ImageSource.open(paths[0])
@@ -192,7 +192,7 @@ def test_temporary_levels_are_built_once_bounded_and_removed(
     assert counted.pixels == HEIGHT * WIDTH
     tn.ImageSource.open(paths[0]).resized(box, (20, 20))
     assert counted.pixels == HEIGHT * WIDTH  # kept by the picture's file
-    size = sum(w * h * 3 for w, h, _ in raw_level.planned(WIDTH, HEIGHT, 1, first=False))
+    size = sum(w * h * 3 for w, h, _ in raw_level.plan_levels(WIDTH, HEIGHT, 1, first=False))
     assert shelf._root is not None and sum(f.stat().st_size for f in shelf._root.rglob("*.rgb")) == size
     monkeypatch.setattr(scratch, "MOST_BYTES", 2 * size - 1)
     tn.ImageSource.open(paths[1]).resized(box, (20, 20))
@@ -257,7 +257,7 @@ def test_pages_that_are_other_pictures_are_no_levels(tmp_path: Path, as_large: N
 
 @pytest.mark.parametrize("loader", ["svgload", "gifload", "webpload", "pdfload", "magickload", "csvload", "vipsload"])
 def test_no_other_loader_can_be_reached(loader: str, tmp_path: Path) -> None:
-    library = vips.library()
+    library = vips.load_library()
     (tmp_path / "a").write_text("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>")
     with pytest.raises((library.Error, AttributeError)):
         getattr(library.Image, loader)(str(tmp_path / "a"))

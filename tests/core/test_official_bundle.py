@@ -18,7 +18,7 @@ from tests.support.parity import fill
 from tnet_core.errors import TNetError
 from tnet_core.official import open_bundle, read_bundle
 from tnet_core.official.convert import official_name
-from tnet_core.official.table import masked_crc32c
+from tnet_core.official.table import compute_masked_crc
 
 DATA = "ckpt-7.data-00000-of-00001"
 
@@ -62,12 +62,12 @@ def masked(crc: int) -> int:
     [(b"", 0), (b"123456789", 0xE3069283), (bytes(32), 0x8A9136AA), (b"\xff" * 32, 0x62A8AB43)],
 )
 def test_checksums_have_the_published_check_values(data: bytes, crc: int) -> None:
-    assert masked_crc32c(data) == masked_crc32c(np.frombuffer(data, np.uint8)) == masked(crc)
+    assert compute_masked_crc(data) == compute_masked_crc(np.frombuffer(data, np.uint8)) == masked(crc)
 
 
 @given(st.binary(max_size=600))
 def test_checksums_equal_the_bitwise_definition(data: bytes) -> None:
-    assert masked_crc32c(data) == masked(bytewise_crc32c(data))
+    assert compute_masked_crc(data) == masked(bytewise_crc32c(data))
 
 
 # What is read
@@ -300,7 +300,7 @@ def test_unsupported_types_are_refused_when_read(tmp_path: Path) -> None:
 
 def test_tensors_may_not_share_bytes(tmp_path: Path) -> None:
     """Otherwise a small file could ask for any amount of memory."""
-    crc = masked_crc32c(bytes(16))
+    crc = compute_masked_crc(bytes(16))
     make.write_index(tmp_path / "model", {name: make.entry(1, [4], 0, 16, crc) for name in "ab"})
     (tmp_path / "model.data-00000-of-00001").write_bytes(bytes(16))
     assert_refused(tmp_path / "model", "'b' overlaps another tensor")

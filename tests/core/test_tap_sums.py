@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tnet_core.sampling.tap_sums import Taps, axis_taps, bilinear, summed
+from tnet_core.sampling.tap_sums import Taps, make_axis_taps, make_bilinear_taps, sum_taps
 
 
 def resized(inputs: int, outputs: int) -> np.ndarray:
     """A bilinear resize as a matrix (outputs, inputs)."""
-    left, right, toward_right = bilinear(inputs, outputs)
+    left, right, toward_right = make_bilinear_taps(inputs, outputs)
     matrix = np.zeros((outputs, inputs))
     np.add.at(matrix, (np.arange(outputs), left), 1 - toward_right)
     np.add.at(matrix, (np.arange(outputs), right), toward_right)
@@ -46,7 +46,7 @@ def test_taps_are_the_two_resizes(
 ) -> None:
     first = data.draw(st.integers(0, size))
     last = data.draw(st.integers(first, size))
-    taps = axis_taps(source, size, start, length, first, last, base)
+    taps = make_axis_taps(source, size, start, length, first, last, base)
     expected = by_matrices(source, size, start, length, first, last, base)
     np.testing.assert_allclose(as_matrix(taps, source), expected, atol=1e-6)
     assert taps.weight.shape == taps.index.shape and len(taps.weight) <= 4
@@ -56,20 +56,20 @@ def test_taps_are_the_two_resizes(
 
 
 def test_what_needs_no_resampling_is_known() -> None:
-    assert axis_taps(448, 448, 72, 160, 0, 448, 160).identity
-    assert not axis_taps(449, 448, 72, 160, 0, 448, 160).identity
-    assert not axis_taps(448, 448, -1, 160, 0, 448, 160).identity  # one pixel of padding
+    assert make_axis_taps(448, 448, 72, 160, 0, 448, 160).identity
+    assert not make_axis_taps(449, 448, 72, 160, 0, 448, 160).identity
+    assert not make_axis_taps(448, 448, -1, 160, 0, 448, 160).identity  # one pixel of padding
 
 
 @pytest.mark.parametrize("rows", [(50, 32, 8, 16, 0, 32, 12), (16, 32, -6, 16, 0, 10, 12), (12, 12, 0, 12, 0, 12, 12)])
 @pytest.mark.parametrize("cols", [(70, 32, 0, 32, 0, 32, 12), (12, 12, 0, 12, 0, 12, 12), (9, 32, 40, 8, 32, 32, 12)])
 def test_sums_of_bytes_are_the_product_in_model_space(rows: tuple[int, ...], cols: tuple[int, ...]) -> None:
-    down, across = axis_taps(*rows), axis_taps(*cols)
+    down, across = make_axis_taps(*rows), make_axis_taps(*cols)
     image = np.random.default_rng(0).integers(0, 256, (rows[0], cols[0], 3), dtype=np.uint8)
     cut = image[np.ix_(down.pixels, across.pixels)]
     cut.setflags(write=False)  # as files in memory are
     values = image / 127.5 - 1
     expected = np.einsum("yr,rcd,xc->yxd", as_matrix(down, rows[0]), values, as_matrix(across, cols[0]))
-    found = summed(cut, down, across)
+    found = sum_taps(cut, down, across)
     assert found.dtype == np.float32 and found.flags.c_contiguous
     np.testing.assert_allclose(found, expected, atol=3e-6)

@@ -19,7 +19,7 @@ from pages.what_if.change import Change, check_change, parse_change
 from pages.what_if.service import MAX_SIDE, Experimenter, OriginalPicture, choose_budget
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from tnet_core.counterfactual import Lattice, Move, compare, moved, pasted, place
+from tnet_core.counterfactual import Lattice, Move, compare, move_content, paste_part, place
 from viz.common.payload import read_preview
 from viz.what_if.page import NO_LOOKS, render_experiment
 
@@ -72,10 +72,10 @@ def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
     across, down = lattice.step
     boxes = untouched.trace.cell_boxes()
     wanted = {
-        Change("flip"): moved(pixels, place(Move(flip=True), 120, 90)),
-        Change("shift", -1.0, 2): moved(pixels, place(Move(dx=-across, dy=2 * down), 120, 90)),
-        Change("scale", scale=150): moved(pixels, place(Move(scale=1.5), 120, 90)),
-        Change("paste", source=1, target=8): pasted(pixels, boxes[1], boxes[8]),
+        Change("flip"): move_content(pixels, place(Move(flip=True), 120, 90)),
+        Change("shift", -1.0, 2): move_content(pixels, place(Move(dx=-across, dy=2 * down), 120, 90)),
+        Change("scale", scale=150): move_content(pixels, place(Move(scale=1.5), 120, 90)),
+        Change("paste", source=1, target=8): paste_part(pixels, boxes[1], boxes[8]),
     }
     before = tn.traverse(model, pixels, budget)
     for wish, changed in wanted.items():
@@ -159,7 +159,9 @@ def test_a_part_is_dropped_anywhere_and_stays_inside(explorer: Explorer, untouch
     width, height = boxes[1][2] - boxes[1][0], boxes[1][3] - boxes[1][1]
     place = (1 - width, 0.13, 1.0, 0.13 + height)
     assert found.copy == pytest.approx(place) and found.copied is not None
-    after = tn.traverse(explorer.models.open(explorer.landing), pasted(pixels, boxes[1], place), found.before.budget)
+    after = tn.traverse(
+        explorer.models.open(explorer.landing), paste_part(pixels, boxes[1], place), found.before.budget
+    )
     np.testing.assert_allclose(found.after.logits(), after.logits(), rtol=1e-4, atol=1e-4)
     again = parse_change(dict(parse_qsl(found.settings)), untouched.grid)
     assert again == Change("paste", source=1, target=(990, 130))

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import save
-from tnet_core.checkpoints.drafting import digests_of
+from tnet_core.checkpoints.drafting import hash_files
 
 CONFIG = replace(TINY, num_classes=3)
 NAMES = ("wren", "robin", "great tit")
@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def entry_fields(folder: Path, **changes: object) -> dict[str, object]:
     """The fields of a registry entry for a folder that lies beside the registry."""
-    files = {name: {"sha256": found.sha256, "size": found.size} for name, found in digests_of(folder).items()}
+    files = {name: {"sha256": found.sha256, "size": found.size} for name, found in hash_files(folder).items()}
     return {
         "id": "birds",
         "title": "Birds of the garden",

@@ -14,7 +14,7 @@ import torch
 
 import tnet_core as tn
 from tnet_core.sampling.crop_taps import CropTaps, Round
-from tnet_core.sampling.gather import triton_runs
+from tnet_core.sampling.gather import is_triton_usable
 from tnet_core.sampling.triton_gather import launch
 
 FIELDS = ("start", "pitch", "rows", "down", "cols", "across")
@@ -58,6 +58,6 @@ def traces(folder: Path) -> dict[str, np.ndarray]:
 
 if __name__ == "__main__":
     assert os.environ["TRITON_INTERPRET"] == "1" and os.environ["TNET_KERNELS"] == "on"
-    assert triton_runs(torch.device("cpu"))
+    assert is_triton_usable(torch.device("cpu"))
     where = Path(sys.argv[1])
     np.savez(where / "results.npz", **crops(where), **traces(where))

@@ -13,7 +13,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY, TINY_3L
 from tnet_core.imageio.source import ImageSource
-from tnet_core.sampling.crop_taps import CropTaps, native_taps, official_taps, tiles
+from tnet_core.sampling.crop_taps import CropTaps, cut_tiles, make_native_taps, make_official_taps
 from tnet_core.sampling.frame import Region, Sampler
 
 ROOT = Path(__file__).parents[2]
@@ -64,26 +64,26 @@ def kernel_cases() -> dict[str, Case]:
     for height, width in ((96, 200), (333, 500), (1, 1), (2, 700)):
         pixels = noise(height, width)
         sampler = Sampler(ImageSource.open(pixels), PADDED)
-        cases[f"official {height} x {width}"] = (pixels, official_taps(sampler, some_regions(sampler)), LARGE)
+        cases[f"official {height} x {width}"] = (pixels, make_official_taps(sampler, some_regions(sampler)), LARGE)
     pixels = noise(61, 37)
     sampler = Sampler(ImageSource.open(pixels), replace(PADDED, base_resolution=75))
-    cases["own blocks, cut at the border"] = (pixels, official_taps(sampler, some_regions(sampler)[:2]), DEFAULT)
-    cases["tiles"] = (*tiles(sampler, some_regions(sampler)), LARGE)
+    cases["own blocks, cut at the border"] = (pixels, make_official_taps(sampler, some_regions(sampler)[:2]), DEFAULT)
+    cases["tiles"] = (*cut_tiles(sampler, some_regions(sampler)), LARGE)
     # Many cells in little room: the first crop of the third level is nothing but padding.
     crowded = replace(PADDED, input_size=224, grid=8, cell_fraction=0.05)
     sampler = Sampler(ImageSource.open(pixels), crowded)
     corner = sampler.cell(sampler.whole(), 0)
     grey = sampler.cell(corner, 0)
     assert grey.visible == (0, 0, 0, 0)
-    cases["one all grey"] = (*tiles(sampler, [corner, grey]), LARGE)
+    cases["one all grey"] = (*cut_tiles(sampler, [corner, grey]), LARGE)
     pictures = np.stack([noise(40, 70, seed) for seed in range(2)])
     sampler = Sampler(ImageSource.open(pictures[0]), TINY_3L)
-    cases["two images"] = (pictures, official_taps(sampler, some_regions(sampler)[:2], owners=[1, 0]), LARGE)
+    cases["two images"] = (pictures, make_official_taps(sampler, some_regions(sampler)[:2], owners=[1, 0]), LARGE)
     for height, width in ((128, 128), (256, 256), (101, 187), (20, 30)):
         pixels = noise(height + 5, width + 3)
         sampler = Sampler(ImageSource.open(pixels), TINY, "native")
         regions = [Region(y, x, height, width, (y, x, y + height, x + width)) for y, x in ((0, 0), (5, 3))]
-        taps = native_taps(sampler, regions)
+        taps = make_native_taps(sampler, regions)
         assert taps is not None
         cases[f"native {height} x {width}"] = (pixels, taps, LARGE)
     return cases
@@ -92,4 +92,4 @@ def kernel_cases() -> dict[str, Case]:
 def far_case() -> tuple[np.ndarray, CropTaps[np.ndarray]]:
     pixels = noise(50, 60, seed=9)
     sampler = Sampler(ImageSource.open(pixels), PADDED)
-    return pixels, official_taps(sampler, [sampler.whole()])
+    return pixels, make_official_taps(sampler, [sampler.whole()])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tnet_core.official.table import masked_crc32c
+from tnet_core.official.table import compute_masked_crc
 
 CKPT_NARROW = Path(__file__).parents[1] / "data" / "ckpt_narrow"
 
@@ -86,7 +86,7 @@ def assemble(blocks: Sequence[bytes], index: bytes | None = None, compression: i
         nonlocal data
         handle = varint(len(data)) + varint(len(content))
         typed = content + bytes([compression])
-        data += typed + masked_crc32c(typed).to_bytes(4, "little")
+        data += typed + compute_masked_crc(typed).to_bytes(4, "little")
         return handle
 
     for number, content in enumerate(blocks):
@@ -114,7 +114,7 @@ def write_bundle(prefix: Path, tensors: Mapping[str, np.ndarray | bytes], shards
         shard = number % shards
         raw = value if isinstance(value, bytes) else value.tobytes()
         code, shape = (STRING, ()) if isinstance(value, bytes) else (_CODES[value.dtype.name], value.shape)
-        entries[key] = entry(code, shape, len(files[shard]), len(raw), masked_crc32c(raw), shard)
+        entries[key] = entry(code, shape, len(files[shard]), len(raw), compute_masked_crc(raw), shard)
         files[shard] += raw
     write_index(prefix, entries, shards)
     for shard, content in enumerate(files):

@@ -64,7 +64,7 @@ def test_every_position_of_the_sliders_has_its_overlaps(pair: tuple[tn.Trace, tn
     budgets = list(itertools.product(*(range(most + 1) for most in sent["most"])))
     assert list(sent["overlaps"]) == [",".join(map(str, budget)) for budget in budgets]
     for budget in budgets:
-        found = compare.overlap(a, b, compare.within(a, budget), compare.within(b, budget))
+        found = compare.overlap(a, b, compare.select_within(a, budget), compare.select_within(b, budget))
         shares = sent["overlaps"][",".join(map(str, budget))]
         assert shares == [[found.cells[level], found.area[level]] for level in found.cells]
 

@@ -11,7 +11,7 @@ import tnet_core as tn
 from tests.support.evaluation_cards import card
 from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import CheckpointCard
-from tnet_core.counterfactual import Fate, Lattice, Move, moved, pasted, place
+from tnet_core.counterfactual import Fate, Lattice, Move, move_content, paste_part, place
 from viz.what_if.experiment import Experiment, format_fates, format_kept, format_verdict, read_measured_scores
 from viz.what_if.page import clip_box, render_experiment
 
@@ -44,7 +44,7 @@ def experiment(**changes: Any) -> Experiment:
     pixels = picture(96, 128, seed=3)
     placement = place(Move(flip=True), 128, 96)
     before = tn.traverse(tiny(TINY), pixels, (5,))
-    after = tn.traverse(tiny(TINY), moved(pixels, placement), (5,))
+    after = tn.traverse(tiny(TINY), move_content(pixels, placement), (5,))
     given: dict[str, Any] = {"placement": placement, "title": "a <b>", "change": "mirrored", "pictures": ("x:", "y:")}
     return Experiment(**(given | {"before": before, "after": after} | changes))
 
@@ -62,7 +62,7 @@ def test_a_copy_is_told_by_ranks() -> None:
     pixels = picture(96, 128, seed=3)
     before = tn.traverse(tiny(TINY), pixels, (5,))
     boxes = before.cell_boxes()
-    after = tn.traverse(tiny(TINY), pasted(pixels, boxes[0], boxes[8]), (5,))
+    after = tn.traverse(tiny(TINY), paste_part(pixels, boxes[0], boxes[8]), (5,))
     shown = experiment(placement=None, copied=(0, 8), before=before, after=after)
     ranks = [trace.distributions[0].ranks.ravel() for trace in (before, after)]
     assert shown.pull is not None and shown.pull.target == (ranks[0][8] - 1, ranks[1][8] - 1)

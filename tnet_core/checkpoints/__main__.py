@@ -10,7 +10,7 @@ from pathlib import Path
 from tnet_core.checkpoints.digests import check_digest
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.command import finished, name_program
-from tnet_core.schemas.files import readable_size
+from tnet_core.schemas.files import format_size
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
 
@@ -71,7 +71,7 @@ def _list(options: argparse.Namespace) -> int:
         print("The registry lists no checkpoints. Add your own with --registry FILE or TNET_REGISTRY.")
         return 0
     rows = [("ID", "SIZE", "SOURCE", "TITLE")]
-    rows += [(entry.id, readable_size(entry.size), entry.where, entry.title) for entry in registry]
+    rows += [(entry.id, format_size(entry.size), entry.where, entry.title) for entry in registry]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
@@ -118,7 +118,7 @@ def _verify_entry(entry: Entry, *, download: bool) -> int:
 
 def _add(options: argparse.Namespace) -> int:
     from tnet_core.checkpoints import card_of, load, load_folder
-    from tnet_core.checkpoints.drafting import digests_of, draft
+    from tnet_core.checkpoints.drafting import draft, hash_files
 
     target = Path(options.registry) if options.registry else Path("checkpoints.yaml")
     if options.source.startswith(PREFIX):
@@ -127,7 +127,7 @@ def _add(options: argparse.Namespace) -> int:
     else:
         folder = Path(options.source).expanduser()
         card = card_of(load_folder(folder, device="cpu", on_notice=_notice))
-        files, folder = digests_of(folder), folder.resolve()
+        files, folder = hash_files(folder), folder.resolve()
         if not folder.is_relative_to(target.resolve().parent):
             target = folder.parent / target.name
             _notice(f"The folder is outside this one: store the entry in a registry file in '{folder.parent}'.")

@@ -9,7 +9,7 @@ from typing import Any
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
 from tnet_core.schemas.evaluation import Evaluation
-from tnet_core.schemas.files import readable_size
+from tnet_core.schemas.files import format_size
 from tnet_core.schemas.registry import Entry, FileDigest
 from tnet_core.stopping import Calibration, StoppingRule
 
@@ -50,7 +50,7 @@ class CheckpointCard:
         rows += [("stopping", "" if self.stopping is None else self.stopping.describe())]
         rows += [("weights licence", self.licence_weights), ("data licence", self.licence_data)]
         rows += [("citation", self.citation), ("numbers", self.numbers)]
-        rows += [(name, f"{readable_size(d.size)}, sha256 {d.sha256}") for name, d in self.files.items()]
+        rows += [(name, f"{format_size(d.size)}, sha256 {d.sha256}") for name, d in self.files.items()]
         rows += [(f"from: {_plain(key)}", json.dumps(value)) for key, value in self.provenance.items()]
         if self.evaluation is not None:
             rows.append(("evaluated on", self.evaluation.where))

@@ -27,7 +27,7 @@ from tnet_core.schemas.files import (
     EVALUATION_FILE,
     FORMAT_FILES,
     TENSOR_FILE,
-    pickles_among,
+    find_pickles,
     write_atomically,
 )
 
@@ -119,7 +119,7 @@ def check_folder(folder: str | Path) -> Path:
 
 def refuse_incomplete(names: Collection[str], what: str) -> None:
     """Complain about a folder or repository without tensors or configuration."""
-    if TENSOR_FILE not in names and (pickles := pickles_among(names)):
+    if TENSOR_FILE not in names and (pickles := find_pickles(names)):
         raise TNetError(
             f"{what} holds only pickled weights ({', '.join(pickles[:3])}), which can run any program when they are "
             f"opened, so they are refused; only {TENSOR_FILE} is loaded."

@@ -9,7 +9,7 @@ from pathlib import Path
 from tnet_core.checkpoints.digests import check_digest, digest, is_remembered, matches_etag, remember
 from tnet_core.checkpoints.format import Notice, refuse_incomplete, warn_notice
 from tnet_core.checkpoints.hub_client import HubClient, RemoteFile
-from tnet_core.checkpoints.hub_errors import offline
+from tnet_core.checkpoints.hub_errors import explain_offline
 from tnet_core.errors import TNetError
 from tnet_core.schemas.files import (
     CONFIG_FILE,
@@ -18,7 +18,7 @@ from tnet_core.schemas.files import (
     README_FILE,
     REQUIRED_FILES,
     TENSOR_FILE,
-    readable_size,
+    format_size,
 )
 from tnet_core.schemas.hub_id import HubId, is_commit
 from tnet_core.schemas.registry import ExampleSet, FileDigest
@@ -28,7 +28,7 @@ _ORDER = (README_FILE, EVALUATION_FILE, CONFIG_FILE, TENSOR_FILE)
 
 
 @dataclass(frozen=True)
-class Fetched:
+class LocalCheckpoint:
     """A repository's checkpoint in the local cache, checked."""
 
     folder: Path
@@ -36,10 +36,10 @@ class Fetched:
     files: dict[str, FileDigest]  # exactly what was checked; nothing else in the folder may be read
 
 
-def fetch_pinned(hub_id: HubId, files: Mapping[str, FileDigest]) -> Fetched:
+def fetch_pinned(hub_id: HubId, files: Mapping[str, FileDigest]) -> LocalCheckpoint:
     """The files of a registry entry: they must have the given sizes and hashes."""
     found = _fetch_listed(HubClient(hub_id), files, f"'{hub_id}'")
-    return Fetched(found[CONFIG_FILE].parent, hub_id.revision, dict(files))
+    return LocalCheckpoint(found[CONFIG_FILE].parent, hub_id.revision, dict(files))
 
 
 def fetch_pictures(examples: ExampleSet) -> dict[str, Path]:
@@ -53,12 +53,12 @@ def fetch_pictures(examples: ExampleSet) -> dict[str, Path]:
 def _fetch_listed(client: HubClient, files: Mapping[str, FileDigest], whose: str) -> dict[str, Path]:
     """The files in the local cache, as the registry lists them; needs no network once they are there."""
     commit = client.hub_id.revision
-    paths = {name: client.cached(name, commit) for name in files}
+    paths = {name: client.find_cached(name, commit) for name in files}
     wrong = [name for name, path in paths.items() if path is None or check_digest(path, files[name]) is not None]
     if wrong and client.offline:
         damaged = ", ".join(name for name in wrong if paths[name] is not None)
         if not damaged:
-            raise offline(client.hub_id)
+            raise explain_offline(client.hub_id)
         raise TNetError(f"In the cache, {damaged} of {whose} is damaged, and HF_HUB_OFFLINE forbids a new download.")
     for name in wrong:  # all questions come before the first download
         remote = client.ask(name, commit)
@@ -85,11 +85,11 @@ def _fetch_listed(client: HubClient, files: Mapping[str, FileDigest], whose: str
 def cached_files(hub_id: HubId, files: Mapping[str, FileDigest]) -> Path | None:
     """The cached folder of a pinned checkpoint, unchecked, or None if it was not downloaded completely."""
     client = HubClient(hub_id)
-    paths = [client.cached(name, hub_id.revision) for name in files]
+    paths = [client.find_cached(name, hub_id.revision) for name in files]
     return paths[0].parent if paths[0] is not None and None not in paths else None
 
 
-def fetch(hub_id: HubId, on_notice: Notice | None = None) -> Fetched:
+def fetch(hub_id: HubId, on_notice: Notice | None = None) -> LocalCheckpoint:
     """Any repository in our format; what a branch or tag means now is announced and pinned."""
     notify = on_notice or warn_notice
     client = HubClient(hub_id)
@@ -98,10 +98,10 @@ def fetch(hub_id: HubId, on_notice: Notice | None = None) -> Fetched:
     if client.offline:
         found = _from_cache(client, hub_id.revision)
         if found is None:
-            raise offline(hub_id)
+            raise explain_offline(hub_id)
         notify(f"'{hub_id}' was not looked up (HF_HUB_OFFLINE): using commit {found.commit} from the cache.")
         return found
-    remote = _survey(client, hub_id.revision)
+    remote = _list_remote_files(client, hub_id.revision)
     commit = remote[CONFIG_FILE].commit
     if not hub_id.pinned:
         notify(
@@ -109,10 +109,10 @@ def fetch(hub_id: HubId, on_notice: Notice | None = None) -> Fetched:
             f"write {HubId(hub_id.repo, commit)} to get exactly these files again."
         )
         client.remember_revision(commit)
-    return _fetched(commit, {name: _obtain(client, name, remote[name]) for name in _ORDER if name in remote})
+    return _make_local(commit, {name: _download_sound(client, name, remote[name]) for name in _ORDER if name in remote})
 
 
-def _survey(client: HubClient, revision: str) -> dict[str, RemoteFile]:
+def _list_remote_files(client: HubClient, revision: str) -> dict[str, RemoteFile]:
     """What the repository has of our files, before anything is downloaded."""
     found: dict[str, RemoteFile] = {}
     for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE, README_FILE):
@@ -123,8 +123,8 @@ def _survey(client: HubClient, revision: str) -> dict[str, RemoteFile]:
             continue
         if not 0 < remote.size <= MAX_BYTES[name]:
             raise TNetError(
-                f"'{name}' of '{client.hub_id}' has {readable_size(remote.size)}; "
-                f"at most {readable_size(MAX_BYTES[name])} are accepted, and nothing was downloaded."
+                f"'{name}' of '{client.hub_id}' has {format_size(remote.size)}; "
+                f"at most {format_size(MAX_BYTES[name])} are accepted, and nothing was downloaded."
             )
         found[name] = remote
         revision = remote.commit  # a branch may move between two questions
@@ -136,7 +136,7 @@ def _refuse_missing(client: HubClient, name: str, revision: str) -> None:
         raise TNetError(f"The Hub data set '{client.hub_id.repo}' has no file '{name}' at '{revision}'.")
     what = f"The Hub repository '{client.hub_id.repo}'"
     try:
-        names = client.names(revision)
+        names = client.list_names(revision)
     except TNetError:
         if not client.exists:
             raise
@@ -145,13 +145,13 @@ def _refuse_missing(client: HubClient, name: str, revision: str) -> None:
     raise TNetError(f"{what} has no file '{name}' at '{revision}'.")
 
 
-def _obtain(client: HubClient, name: str, remote: RemoteFile) -> tuple[Path, FileDigest]:
+def _download_sound(client: HubClient, name: str, remote: RemoteFile) -> tuple[Path, FileDigest]:
     """A file that is what the Hub says it is; a damaged copy in the cache is replaced."""
-    path = client.cached(name, remote.commit)
-    if path is not None and (found := _sound(path, remote.etag, remote.size)) is not None:
+    path = client.find_cached(name, remote.commit)
+    if path is not None and (found := _hash_if_sound(path, remote.etag, remote.size)) is not None:
         return path, found
     path = client.download(name, remote.commit, remote.size, force=path is not None)
-    found = _sound(path, remote.etag, remote.size)
+    found = _hash_if_sound(path, remote.etag, remote.size)
     if found is None:
         client.forget(path)
         raise TNetError(
@@ -161,14 +161,14 @@ def _obtain(client: HubClient, name: str, remote: RemoteFile) -> tuple[Path, Fil
     return path, found
 
 
-def _from_cache(client: HubClient, revision: str) -> Fetched | None:
+def _from_cache(client: HubClient, revision: str) -> LocalCheckpoint | None:
     """The checkpoint without any network, if all of it is there and its hashes say it is sound."""
     checked: dict[str, tuple[Path, FileDigest]] = {}
     for name in _ORDER:
-        path = client.cached(name, revision)
+        path = client.find_cached(name, revision)
         if path is not None:
             # The cache names a file's content as the Hub does.
-            found = digest(path) if is_remembered(path) else _sound(path, path.resolve().name)
+            found = digest(path) if is_remembered(path) else _hash_if_sound(path, path.resolve().name)
             if found is not None:
                 checked[name] = (path, found)
         if name in REQUIRED_FILES and name not in checked:
@@ -176,10 +176,10 @@ def _from_cache(client: HubClient, revision: str) -> Fetched | None:
     commit = checked[CONFIG_FILE][0].parent.name
     if not is_commit(commit) or any(path.parent.name != commit for path, _ in checked.values()):
         return None
-    return _fetched(commit, checked)
+    return _make_local(commit, checked)
 
 
-def _sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
+def _hash_if_sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
     """The file's hash, if it agrees with the Hub's name for its content."""
     found = digest(path)
     agrees = matches_etag(path, found.sha256, etag)
@@ -192,5 +192,7 @@ def _sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
     return found
 
 
-def _fetched(commit: str, checked: Mapping[str, tuple[Path, FileDigest]]) -> Fetched:
-    return Fetched(checked[CONFIG_FILE][0].parent, commit, {name: found for name, (_, found) in checked.items()})
+def _make_local(commit: str, checked: Mapping[str, tuple[Path, FileDigest]]) -> LocalCheckpoint:
+    return LocalCheckpoint(
+        checked[CONFIG_FILE][0].parent, commit, {name: found for name, (_, found) in checked.items()}
+    )

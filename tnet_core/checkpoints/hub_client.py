@@ -28,7 +28,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import tqdm as hub_tqdm
 
-from tnet_core.checkpoints.hub_errors import explain, give_up_slow_transfers, unreachable
+from tnet_core.checkpoints.hub_errors import explain, explain_unreachable, give_up_slow_transfers
 from tnet_core.errors import TNetError
 from tnet_core.schemas.files import write_atomically
 from tnet_core.schemas.hub_id import HubId, is_commit
@@ -79,7 +79,7 @@ class HubClient:
         self.exists = False  # whether the Hub has shown, by any answer, that the repository is there
         self._storage = self.cache / repo_folder_name(repo_id=hub_id.repo, repo_type=kind)
 
-    def cached(self, name: str, revision: str) -> Path | None:
+    def find_cached(self, name: str, revision: str) -> Path | None:
         """The file in the cache, without a network; a branch means what it meant when last asked."""
         found = self._guard(
             lambda: try_to_load_from_cache(
@@ -116,11 +116,11 @@ class HubClient:
                 self.exists |= code is not None  # a bare 404 may also mean the repository
                 return None
             self.exists = True
-            return self._checked(name, revision, found.commit_hash, found.size, found.etag)
+            return self._check(name, revision, found.commit_hash, found.size, found.etag)
 
-        return self._guard(lambda: self._soon(head))
+        return self._guard(lambda: self._call_briefly(head))
 
-    def _checked(self, name: str, revision: str, commit: str | None, size: int | None, etag: str | None) -> RemoteFile:
+    def _check(self, name: str, revision: str, commit: str | None, size: int | None, etag: str | None) -> RemoteFile:
         if commit is None or not is_commit(commit) or etag is None:
             raise TNetError(f"The server at {self.endpoint} does not answer like a Hub; check HF_ENDPOINT.")
         if is_commit(revision) and commit != revision:
@@ -131,9 +131,9 @@ class HubClient:
             raise TNetError(f"The Hub at {self.endpoint} names the content of '{name}' in a way that is not allowed.")
         return RemoteFile(commit, size, etag)
 
-    def names(self, revision: str) -> list[str]:
+    def list_names(self, revision: str) -> list[str]:
         """All file names of the repository."""
-        info = self._guard(lambda: self._soon(lambda: self._info(revision)))
+        info = self._guard(lambda: self._call_briefly(lambda: self._info(revision)))
         return [file.rfilename for file in info.siblings or []]
 
     def is_private(self) -> bool | None:
@@ -147,7 +147,7 @@ class HubClient:
                     return None
                 raise
 
-        return self._guard(lambda: self._soon(ask))
+        return self._guard(lambda: self._call_briefly(ask))
 
     def _info(self, revision: str | None) -> ModelInfo:
         api = HfApi(endpoint=self.endpoint, library_name=LIBRARY_NAME)
@@ -191,7 +191,7 @@ class HubClient:
         except Exception as error:  # the library raises a dozen unrelated families
             raise explain(error, self.hub_id, self.endpoint) from None
 
-    def _soon(self, call: Callable[[], T]) -> T:
+    def _call_briefly(self, call: Callable[[], T]) -> T:
         answers: queue.SimpleQueue[tuple[T | None, Exception | None]] = queue.SimpleQueue()
 
         def run() -> None:
@@ -204,7 +204,7 @@ class HubClient:
         try:
             value, error = answers.get(timeout=_ANSWER_DEADLINE)
         except queue.Empty:
-            raise unreachable(self.endpoint) from None
+            raise explain_unreachable(self.endpoint) from None
         if error is not None:
             raise error
         return value  # type: ignore[return-value]

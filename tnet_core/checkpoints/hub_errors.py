@@ -42,9 +42,9 @@ def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
     if isinstance(error, LocalEntryNotFoundError) and error.__cause__ is not None:
         return explain(error.__cause__, hub_id, endpoint)
     if isinstance(error, OfflineModeIsEnabled):
-        return offline(hub_id)
+        return explain_offline(hub_id)
     if isinstance(error, HfHubHTTPError):
-        return TNetError(_refusal(error, hub_id, endpoint))
+        return TNetError(_explain_refusal(error, hub_id, endpoint))
     if isinstance(error, TooManyRedirects):
         return TNetError(f"The Hub at {endpoint} redirects in a circle; try again later, or use another HF_ENDPOINT.")
     if isinstance(error, UnsupportedProtocol) and endpoint.startswith(("http://", "https://")):
@@ -57,7 +57,7 @@ def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
     if isinstance(error, (ProtocolError, ReadError, WriteError)):
         return TNetError(f"The connection to the Hub at {endpoint} broke and '{hub_id}' is incomplete; try again.")
     if isinstance(error, (HTTPError, TimeoutError)):
-        return unreachable(endpoint)
+        return explain_unreachable(endpoint)
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return TNetError(f"The disk is full: '{hub_id}' could not be stored in the cache; make room and try again.")
@@ -67,7 +67,7 @@ def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
     return TNetError(f"The Hub at {endpoint} gave an answer that was not understood ({reason(error)}).")
 
 
-def _refusal(error: HfHubHTTPError, hub_id: HubId, endpoint: str) -> str:
+def _explain_refusal(error: HfHubHTTPError, hub_id: HubId, endpoint: str) -> str:
     status = error.response.status_code
     if isinstance(error, GatedRepoError):
         return (
@@ -90,13 +90,13 @@ def _refusal(error: HfHubHTTPError, hub_id: HubId, endpoint: str) -> str:
     return f"The Hub at {endpoint} reported error {status} for '{hub_id.repo}'; try again later."
 
 
-def offline(hub_id: HubId) -> TNetError:
+def explain_offline(hub_id: HubId) -> TNetError:
     return TNetError(
         f"'{hub_id}' is not in the cache and HF_HUB_OFFLINE forbids downloads: unset it once while you have a network."
     )
 
 
-def unreachable(endpoint: str) -> TNetError:
+def explain_unreachable(endpoint: str) -> TNetError:
     return TNetError(
         f"The Hub at {endpoint} cannot be reached: check the network; what was downloaded before works without one if "
         "it is asked for by its full commit."

@@ -49,14 +49,14 @@ def load(
     known = registry if isinstance(registry, Registry) else Registry.load(registry)
     if spec in known:
         return load_entry(known.get(spec), device=device, on_notice=on_notice)
-    folder = _existing(spec)
+    folder = _find_existing(spec)
     if folder is None:
         hint = f" (for a Hub repository write {PREFIX}{spec})" if spec.count("/") == 1 else ""
         raise TNetError(f"{spec!r:.200} is neither a registry id nor a folder{hint}; {known.known(spec)}.")
     return load_folder(folder, device=device, on_notice=on_notice)
 
 
-def _existing(text: str) -> Path | None:
+def _find_existing(text: str) -> Path | None:
     try:
         path = Path(text).expanduser()
         return path if path.exists() else None

@@ -25,10 +25,10 @@ _KEPT_IN_FULL = ("running_mean", "running_var", "reward_baseline")
 
 def write_tensors(path: Path, state: Mapping[str, Tensor], *, half: bool) -> None:
     """Store tensors as float32, or as float16 where nothing overflows; integers as they are."""
-    broken = [name for name, tensor in state.items() if not _finite(tensor)]
+    broken = [name for name, tensor in state.items() if not _is_finite(tensor)]
     if broken:
-        raise TNetError("This model cannot be saved: " + _listed("with values that are not finite", broken) + ".")
-    stored = {name: _stored(name, tensor.detach().cpu(), half) for name, tensor in state.items()}
+        raise TNetError("This model cannot be saved: " + _list_names("with values that are not finite", broken) + ".")
+    stored = {name: _convert_for_storage(name, tensor.detach().cpu(), half) for name, tensor in state.items()}
     path.touch()  # with the mode that the umask gives: the library's own is for the user alone
     mode = path.stat().st_mode
     try:
@@ -38,7 +38,7 @@ def write_tensors(path: Path, state: Mapping[str, Tensor], *, half: bool) -> Non
         raise OSError(reason(error)) from None  # what it wraps: a full disk, a folder that may not be written
 
 
-def _stored(name: str, tensor: Tensor, half: bool) -> Tensor:
+def _convert_for_storage(name: str, tensor: Tensor, half: bool) -> Tensor:
     if not tensor.is_floating_point():
         return tensor.contiguous()
     full = tensor.float().contiguous()  # also undoes channels-last, which the format does not know
@@ -61,9 +61,9 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor
             tensors = {name: file.get_tensor(name).to(wanted.dtype, copy=True) for name, wanted in expected.items()}
     except (SafetensorError, OSError) as error:
         raise TNetError(f"'{path}' is not a valid safetensors file: {reason(error)}.") from None
-    broken = [name for name, tensor in tensors.items() if not _finite(tensor)]
+    broken = [name for name, tensor in tensors.items() if not _is_finite(tensor)]
     if broken:
-        raise TNetError(f"'{path}' cannot be used: " + _listed("with values that are not finite", broken) + ".")
+        raise TNetError(f"'{path}' cannot be used: " + _list_names("with values that are not finite", broken) + ".")
     return tensors
 
 
@@ -97,7 +97,7 @@ def _compare(path: Path, found: Mapping[str, object], expected: Mapping[str, Ten
         if dtype not in (_FLOATING if wanted.is_floating_point() else {"I64"}):
             types.append(f"{name} {dtype}")
     problems = [
-        _listed(what, names)
+        _list_names(what, names)
         for what, names in (
             ("missing", missing),
             ("not part of the model", extra),
@@ -110,10 +110,10 @@ def _compare(path: Path, found: Mapping[str, object], expected: Mapping[str, Ten
         raise TNetError(f"'{path}' does not fit its configuration: " + "; ".join(problems) + ".")
 
 
-def _finite(tensor: Tensor) -> bool:
+def _is_finite(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
 
 
-def _listed(what: str, names: Sequence[str]) -> str:
+def _list_names(what: str, names: Sequence[str]) -> str:
     shown = ", ".join(repr(name)[1:-1][:120] for name in names[:_SHOWN])
     return f"{len(names)} tensor(s) {what} ({shown}{', …' if len(names) > _SHOWN else ''})"

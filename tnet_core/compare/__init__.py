@@ -20,14 +20,14 @@ from tnet_core.compare.similarity import (
     same_grid,
     same_image,
     score_correlation,
+    select_within,
     shared_cells,
     spearman,
-    within,
 )
 from tnet_core.errors import TNetError
 from tnet_core.inference.policies import ranked, resolve
 from tnet_core.trace import Trace
-from tnet_core.trace.restriction import retaken
+from tnet_core.trace.restriction import retake_looks
 
 __all__ = [
     "LedgerDifference",
@@ -39,20 +39,20 @@ __all__ = [
     "common_classes",
     "kendall",
     "ledger_difference",
+    "order_by_policy",
     "order_correlation",
-    "ordered",
     "overlap",
-    "retaken",
+    "retake_looks",
     "same_grid",
     "same_image",
     "score_correlation",
+    "select_within",
     "shared_cells",
     "spearman",
-    "within",
 ]
 
 
-def ordered(trace: Trace, policy: Any) -> Trace:
+def order_by_policy(trace: Trace, policy: Any) -> Trace:
     """The looks another policy takes in a traversal of two levels that looked at every cell, without the backbone.
 
     A look's feature vector does not depend on which others were taken, so the result is that of a traversal of its own.
@@ -61,4 +61,4 @@ def ordered(trace: Trace, policy: Any) -> Trace:
     if trace.levels != 2 or len(at) != trace.config.cells:
         raise TNetError("Only two levels with every cell looked at can be ordered anew; traverse again otherwise.")
     name, rank = resolve(policy)
-    return retaken(trace, [at[cell] for cell in ranked(rank, name, trace.distributions[0])], name)
+    return retake_looks(trace, [at[cell] for cell in ranked(rank, name, trace.distributions[0])], name)

@@ -71,11 +71,11 @@ def common_classes(a: Trace, b: Trace) -> tuple[tuple[int, int], ...]:
     """
     if not a.class_names and not b.class_names:
         return tuple((cls, cls) for cls in range(min(len(a.bias), len(b.bias))))
-    theirs = {key: cls for cls, key in enumerate(_keys(b.class_names))}
-    return tuple((cls, theirs[key]) for cls, key in enumerate(_keys(a.class_names)) if key in theirs)
+    theirs = {key: cls for cls, key in enumerate(_number_names(b.class_names))}
+    return tuple((cls, theirs[key]) for cls, key in enumerate(_number_names(a.class_names)) if key in theirs)
 
 
-def _keys(names: tuple[str, ...]) -> list[tuple[str, int]]:
+def _number_names(names: tuple[str, ...]) -> list[tuple[str, int]]:
     """A name and how often it was met before."""
     met: dict[str, int] = {}
     keys = []

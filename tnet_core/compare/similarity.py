@@ -32,7 +32,7 @@ def same_grid(a: Trace, b: Trace) -> bool:
     return a.config.grid == b.config.grid
 
 
-def within(trace: Trace, budget: Sequence[int]) -> tuple[int, ...]:
+def select_within(trace: Trace, budget: Sequence[int]) -> tuple[int, ...]:
     """The looks that a budget takes, as far as the trace has them; further entries are for deeper traversals."""
     padded = (*budget, *[0] * len(trace.budget))
     return trace.select(budget=[min(wanted, most) for wanted, most in zip(padded, trace.budget, strict=False)])
@@ -46,7 +46,7 @@ def overlap(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> Overlap:
 def shared_cells(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, float | None]:
     """Jaccard index of the cells per level; None where grids differ in size, or nothing was looked at."""
     shares: dict[int, float | None] = {}
-    for level, ours, theirs in _by_level(a, b, in_a, in_b):
+    for level, ours, theirs in _group_by_level(a, b, in_a, in_b):
         mine, other = {look.path for look in ours}, {look.path for look in theirs}
         shares[level] = len(mine & other) / len(mine | other) if same_grid(a, b) and mine | other else None
     return shares
@@ -58,7 +58,7 @@ def area_overlap(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, floa
     Boxes are relative to their picture: on two pictures this compares positions.
     """
     shares: dict[int, float | None] = {}
-    for level, ours, theirs in _by_level(a, b, in_a, in_b):
+    for level, ours, theirs in _group_by_level(a, b, in_a, in_b):
         mine, other = [look.box for look in ours], [look.box for look in theirs]
         either = union_area([*mine, *other])
         common = union_area(mine) + union_area(other) - either
@@ -77,7 +77,7 @@ def agreement(a: Trace, b: Trace) -> tuple[float, ...]:
     return tuple(len({*first[:k]} & {*second[:k]}) / k for k in range(1, min(len(first), len(second)) + 1))
 
 
-def _by_level(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> list[tuple[int, list[Location], list[Location]]]:
+def _group_by_level(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> list[tuple[int, list[Location], list[Location]]]:
     ours, theirs = ([trace.locations[p] for p in trace.select(subset=looks)] for trace, looks in ((a, in_a), (b, in_b)))
     levels = range(2, max(a.levels, b.levels) + 1)
     return [
@@ -114,17 +114,17 @@ def score_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
     """Of the location logits of the first grid; None where grids differ in size or one is flat."""
     if not a.distributions or not b.distributions or a.config.grid != b.config.grid:
         return None
-    return _both(a.distributions[0].logits, b.distributions[0].logits)
+    return _correlate(a.distributions[0].logits, b.distributions[0].logits)
 
 
 def order_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
     """Of the order in which cells of the first grid were looked at; those that were not tie for the last place."""
     if a.config.grid != b.config.grid:
         return None
-    return _both(_turns(a), _turns(b))
+    return _correlate(_list_turns(a), _list_turns(b))
 
 
-def _turns(trace: Trace) -> np.ndarray:
+def _list_turns(trace: Trace) -> np.ndarray:
     """(cells,) when each cell of the first grid was looked at."""
     taken = [look.index for look in trace.locations if look.parent is None]
     turns = np.full(trace.config.cells, len(taken))
@@ -132,6 +132,6 @@ def _turns(trace: Trace) -> np.ndarray:
     return turns
 
 
-def _both(x: np.ndarray, y: np.ndarray) -> RankCorrelation | None:
+def _correlate(x: np.ndarray, y: np.ndarray) -> RankCorrelation | None:
     rho, tau = spearman(x, y), kendall(x, y)
     return None if rho is None or tau is None else RankCorrelation(rho, tau)

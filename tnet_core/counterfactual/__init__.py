@@ -1,8 +1,8 @@
 """What if the picture were another one: changed pictures, and whether looks follow the content or stay in place."""
 
-from tnet_core.counterfactual.follow import Followed, Lattice, compare, score
-from tnet_core.counterfactual.looks import Fate, Pull, fates, find_look_at, find_nearest_cell, pull
-from tnet_core.counterfactual.transforms import Move, Placement, moved, pasted, place
+from tnet_core.counterfactual.follow import Followed, Lattice, compare, compute_score
+from tnet_core.counterfactual.looks import Fate, Pull, find_fates, find_look_at, find_nearest_cell, measure_pull
+from tnet_core.counterfactual.transforms import Move, Placement, move_content, paste_part, place
 from tnet_core.numbers import correlate_ranks as spearman
 
 __all__ = [
@@ -13,13 +13,13 @@ __all__ = [
     "Placement",
     "Pull",
     "compare",
-    "fates",
+    "compute_score",
+    "find_fates",
     "find_look_at",
     "find_nearest_cell",
-    "moved",
-    "pasted",
+    "measure_pull",
+    "move_content",
+    "paste_part",
     "place",
-    "pull",
-    "score",
     "spearman",
 ]

@@ -67,10 +67,10 @@ class Followed:
 
     @property
     def score(self) -> np.ndarray:
-        return score(self.content, self.position)
+        return compute_score(self.content, self.position)
 
 
-def score(content: np.ndarray, position: np.ndarray) -> np.ndarray:
+def compute_score(content: np.ndarray, position: np.ndarray) -> np.ndarray:
     """In [-1, 1], NaN where both correlations are 1 or one is undefined."""
     apart = 2 - content - position
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -81,50 +81,52 @@ def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: 
     """Logits of the first grid of the unchanged and of the changed pictures, both (B, n * n)."""
     n = len(lattice.rows)
     old, new = (np.asarray(values, dtype=np.float64).reshape(-1, n, n) for values in (before, after))
-    rows, cols = origins(lattice.rows, placement.y), origins(lattice.cols, placement.x)
+    rows, cols = find_origins(lattice.rows, placement.y), find_origins(lattice.cols, placement.x)
     known = ~np.isnan(rows)[:, None] & ~np.isnan(cols)[None, :]
-    came = np.einsum("ij,bjk,lk->bil", _between(rows), old, _between(cols))  # linear between cell centres
+    came = np.einsum("ij,bjk,lk->bil", _interpolate(rows), old, _interpolate(cols))  # linear between cell centres
     first, then = old.reshape(-1, n * n).argmax(1), new.reshape(-1, n * n).argmax(1)  # ties to the lower index
-    goal = np.stack([places(lattice.rows, placement.y)[first // n], places(lattice.cols, placement.x)[first % n]], 1)
+    goal = np.stack(
+        [find_places(lattice.rows, placement.y)[first // n], find_places(lattice.cols, placement.x)[first % n]], 1
+    )
     was, now = (np.stack([cell // n, cell % n], 1) for cell in (first, then))
     inside = ((goal >= -0.5 - SLACK) & (goal <= n - 0.5 + SLACK)).all(1)
     return Followed(
         content=correlate_ranks(came[:, known], new[:, known]),
         position=correlate_ranks(old[:, known], new[:, known]),
         cells=int(known.sum()),
-        moved=inside & (_distance(was, goal) > 0.5 + SLACK),
-        followed=_distance(now, goal) <= 0.5 + SLACK,
-        near=_distance(now, goal) <= 1 + SLACK,
+        moved=inside & (_measure_distance(was, goal) > 0.5 + SLACK),
+        followed=_measure_distance(now, goal) <= 0.5 + SLACK,
+        near=_measure_distance(now, goal) <= 1 + SLACK,
         stayed=first == then,
     )
 
 
-def origins(centres: Sequence[float], axis: Axis) -> np.ndarray:
+def find_origins(centres: Sequence[float], axis: Axis) -> np.ndarray:
     """For each cell of the changed picture the cell its centre came from, as a fraction; NaN where there was none."""
-    at = _snapped(_index(np.array([axis.backward(centre) for centre in centres]), centres))
+    at = _snap_to_cells(_find_index(np.array([axis.backward(centre) for centre in centres]), centres))
     return np.where((at >= 0) & (at <= len(centres) - 1), at, np.nan)
 
 
-def places(centres: Sequence[float], axis: Axis) -> np.ndarray:
+def find_places(centres: Sequence[float], axis: Axis) -> np.ndarray:
     """For each cell of the unchanged picture the cell its centre is at now, as a fraction; it may lie outside."""
-    return _snapped(_index(np.array([axis.forward(centre) for centre in centres]), centres))
+    return _snap_to_cells(_find_index(np.array([axis.forward(centre) for centre in centres]), centres))
 
 
-def _index(at: np.ndarray, centres: Sequence[float]) -> np.ndarray:
+def _find_index(at: np.ndarray, centres: Sequence[float]) -> np.ndarray:
     return (at - centres[0]) / ((centres[-1] - centres[0]) / (len(centres) - 1))
 
 
-def _snapped(at: np.ndarray) -> np.ndarray:
+def _snap_to_cells(at: np.ndarray) -> np.ndarray:
     return np.where(np.abs(at - np.rint(at)) <= SLACK, np.rint(at), at)
 
 
-def _between(at: np.ndarray) -> np.ndarray:
+def _interpolate(at: np.ndarray) -> np.ndarray:
     """Linear interpolation between cells as a matrix (n, n); rows of zeros where there is nothing."""
     cells = np.arange(len(at))
     weights = np.maximum(0.0, 1.0 - np.abs(at[:, None] - cells[None, :]))
     return np.nan_to_num(weights)
 
 
-def _distance(cells: np.ndarray, goal: np.ndarray) -> np.ndarray:
+def _measure_distance(cells: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """In cells, along the axis in which it is larger."""
     return np.abs(cells - goal).max(1)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from tnet_core.counterfactual.follow import SLACK, Lattice, places
+from tnet_core.counterfactual.follow import SLACK, Lattice, find_places
 from tnet_core.counterfactual.transforms import Axis, Placement
 from tnet_core.numbers import correlate_ranks
 from tnet_core.records import Box
@@ -35,12 +35,12 @@ class Fate:
     there: int | None  # position of the new look at its old cell
 
 
-def fates(before: Sequence[int], after: Sequence[int], lattice: Lattice, placement: Placement) -> list[Fate]:
+def find_fates(before: Sequence[int], after: Sequence[int], lattice: Lattice, placement: Placement) -> list[Fate]:
     """Of the looks `before`, given the looks `after` the move."""
     n = len(lattice.rows)
-    rows, cols = places(lattice.rows, placement.y), places(lattice.cols, placement.x)
+    rows, cols = find_places(lattice.rows, placement.y), find_places(lattice.cols, placement.x)
     across, down = lattice.step
-    reach = _reach(placement.y, lattice.size[1] / down), _reach(placement.x, lattice.size[0] / across)
+    reach = _compute_reach(placement.y, lattice.size[1] / down), _compute_reach(placement.x, lattice.size[0] / across)
     found = []
     for cell in before:
         row, col = float(rows[cell // n]), float(cols[cell % n])
@@ -66,7 +66,7 @@ _KINDS: dict[tuple[bool, bool], Kind] = {
 }
 
 
-def _reach(axis: Axis, size: float) -> float:
+def _compute_reach(axis: Axis, size: float) -> float:
     """Return how far a cell's centre may be from the content's, in cells, to be at it.
 
     That is as far as one box lies within the other, and at least as far as no other cell is nearer. `size` is that of
@@ -89,22 +89,22 @@ class Pull:
     untouched: int  # how many those are
 
 
-def pull(
+def measure_pull(
     before: np.ndarray, after: np.ndarray, boxes: Sequence[Box], source: int, target: int, copy: Box | None = None
 ) -> Pull:
     """Logits (n * n,) of both grids; `boxes` are the cells of the picture, `copy` that of the copy if not the target's.
 
     A copy that lies between cells has the nearest one as its target.
     """
-    old, new = (_ranks(np.asarray(values, dtype=np.float64).ravel()) for values in (before, after))
+    old, new = (_rank_cells(np.asarray(values, dtype=np.float64).ravel()) for values in (before, after))
     shown = copy or boxes[target]
-    free = [at for at, box in enumerate(boxes) if not _overlap(box, shown)]
+    free = [at for at, box in enumerate(boxes) if not _do_overlap(box, shown)]
     rows = [np.asarray(values, dtype=np.float64).ravel()[free][None] for values in (before, after)]
     others = float(correlate_ranks(*rows)[0]) if len(free) > 1 else float("nan")
     return Pull((int(old[source]), int(new[source])), (int(old[target]), int(new[target])), others, len(free))
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
+def _rank_cells(values: np.ndarray) -> np.ndarray:
     """Place of each cell by descending value, ties to the lower index."""
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
@@ -126,5 +126,5 @@ def find_look_at(looks: Sequence[Box], place: Box) -> int | None:
     return None
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def _do_overlap(a: Box, b: Box) -> bool:
     return min(a[2], b[2]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[1], b[1])

@@ -86,7 +86,7 @@ def _axis(side: int, scale: float, shift: float, mirrored: bool) -> Axis:
     return Axis(side, size, (side - size) // 2 + round(shift * side), mirrored)
 
 
-def moved(image: np.ndarray, placement: Placement) -> np.ndarray:
+def move_content(image: np.ndarray, placement: Placement) -> np.ndarray:
     """The picture with its content moved; equal pixels are copied, not interpolated, where nothing is scaled."""
     height, width = image.shape[:2]
     x, y = placement.x, placement.y
@@ -96,17 +96,17 @@ def moved(image: np.ndarray, placement: Placement) -> np.ndarray:
         # Averaging areas where it shrinks, so that nothing small flickers in or out of sight.
         method = cv2.INTER_AREA if x.size < width else cv2.INTER_LINEAR
         image = cv2.resize(image, (x.size, y.size), interpolation=method)
-    rows, cols = _sources(y), _sources(x)
+    rows, cols = _find_sources(y), _find_sources(x)
     return np.ascontiguousarray(image.take(rows, axis=0).take(cols, axis=1))
 
 
-def _sources(axis: Axis) -> np.ndarray:
+def _find_sources(axis: Axis) -> np.ndarray:
     """For every pixel of an axis the pixel of the scaled picture that it shows."""
     at = np.clip(np.arange(axis.side) - axis.start, 0, axis.size - 1)
     return axis.size - 1 - at if axis.mirrored else at
 
 
-def pasted(image: np.ndarray, source: Box, target: Box) -> np.ndarray:
+def paste_part(image: np.ndarray, source: Box, target: Box) -> np.ndarray:
     """A copy of the picture in which the target box shows the pixels of the source box, nothing else changed."""
     height, width = image.shape[:2]
     x0, y0, x1, y1 = pixel_box(source, width, height)

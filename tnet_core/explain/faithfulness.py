@@ -121,15 +121,15 @@ def faithfulness(
     count, target = len(trace.locations), trace.class_index(cls)
     if not 1 <= count <= MAX_LOOKS:
         raise TNetError(f"A report on faithfulness needs 1 to {MAX_LOOKS} looks; this trace has {count}.")
-    told = on_step or _ignored
-    told(0.0, "Weighing every subset of looks")
+    report = on_step or _ignore_step
+    report(0.0, "Weighing every subset of looks")
     trace = trace.only(trace.select())  # what is remembered of subsets goes with it
-    trace.aggregator.prepare(_subsets(count))
-    told(0.5, "Taking looks in random orders")
-    added, taken = _courses(trace, target, random_orders(trace, orders, seed))
-    told(0.8, "Searching the best order with hindsight")
+    trace.aggregator.prepare(_list_subsets(count))
+    report(0.5, "Taking looks in random orders")
+    added, taken = _measure_courses(trace, target, random_orders(trace, orders, seed))
+    report(0.8, "Searching the best order with hindsight")
     best, worst = greedy_insertion(trace, target), greedy_deletion(trace, target)
-    told(0.9, "Dividing the logit fairly")
+    report(0.9, "Dividing the logit fairly")
     shares = shapley_values(trace, target)
     left = deletion(trace, target, context=False)
     return Faithfulness(
@@ -147,17 +147,17 @@ def faithfulness(
     )
 
 
-def _ignored(_: float, __: str) -> None:
+def _ignore_step(_: float, __: str) -> None:
     """Nobody wants to know."""
 
 
-def _subsets(count: int) -> Iterator[tuple[int, ...]]:
+def _list_subsets(count: int) -> Iterator[tuple[int, ...]]:
     """Of the looks, with the thumbnail, as rows of the features."""
     for size in range(count + 1):
         yield from ((0, *looks) for looks in itertools.combinations(range(1, count + 1), size))
 
 
-def _courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _measure_courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Insertion and deletion in many orders (R, K) at once: twice (R, K + 1)."""
     runs, count = orders.shape
     masks = np.zeros((runs, count + 1, count + 1), dtype=bool)

@@ -21,7 +21,7 @@ def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None
     """
     worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
     codes = np.arange(1 << count)
-    sizes = _sizes(codes)
+    sizes = _count_looks(codes)
     shares = np.empty(count)
     for look in range(count):
         without = codes[codes & (1 << look) == 0]
@@ -37,7 +37,7 @@ def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, 
     """
     worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
     codes = np.arange(1 << count)
-    sizes = _sizes(codes)
+    sizes = _count_looks(codes)
     table = np.zeros((count, count))
     for i in range(count):
         for j in range(i + 1, count):
@@ -60,5 +60,5 @@ def _measure_all_subsets(target: Target) -> tuple[np.ndarray, int]:
     return target.measure_masks(masks), count
 
 
-def _sizes(codes: np.ndarray) -> np.ndarray:
+def _count_looks(codes: np.ndarray) -> np.ndarray:
     return np.bitwise_count(codes)

@@ -104,11 +104,11 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
         turn = Turn(image.getexif().get(ExifTags.Base.Orientation, 1), image.width, image.height)
         width, height = turn.upright_size
         upright = np.empty((height, width, 3), np.uint8)
-        stored = turn.stored(upright)
+        stored = turn.turn_back(upright)
         deep = image.mode.startswith("I;16") or image.mode in ("I", "F")
-        for rows, cols in _pieces(image.height, image.width):
+        for rows, cols in _split_pieces(image.height, image.width):
             piece = image.crop((cols.start, rows.start, cols.stop, rows.stop))
-            stored[rows, cols] = _deep_grey(piece, image, name) if deep else on_white(piece)
+            stored[rows, cols] = _convert_deep_grey(piece, image, name) if deep else blend_on_white(piece)
         return upright
     except TNetError:
         raise
@@ -133,15 +133,15 @@ def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.nda
     if array.dtype == np.uint8 and channels == 3:
         return np.ascontiguousarray(array)
     rgb = np.empty((height, width, 3), np.uint8)
-    for rows, cols in _pieces(height, width):
+    for rows, cols in _split_pieces(height, width):
         piece = array[rows, cols]
         if piece.dtype != np.uint8:
-            piece = scaled_to_bytes(piece, 65535 if piece.dtype == np.uint16 else 1, name)
-        rgb[rows, cols] = on_white(Image.fromarray(np.ascontiguousarray(piece))) if channels == 4 else piece
+            piece = scale_to_bytes(piece, 65535 if piece.dtype == np.uint16 else 1, name)
+        rgb[rows, cols] = blend_on_white(Image.fromarray(np.ascontiguousarray(piece))) if channels == 4 else piece
     return rgb
 
 
-def _pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
+def _split_pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
     """Rectangles that cover an image, whole rows where these are not too long."""
     across = min(width, PIECE)
     down = PIECE // across
@@ -150,7 +150,7 @@ def _pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
             yield slice(y, min(y + down, height)), slice(x, min(x + across, width))
 
 
-def on_white(image: Image.Image) -> np.ndarray:
+def blend_on_white(image: Image.Image) -> np.ndarray:
     """8 bits of any mode -> (H, W, 3) uint8, transparency shown on white."""
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         if image.mode == "La":  # Pillow converts it to nothing else
@@ -160,19 +160,19 @@ def on_white(image: Image.Image) -> np.ndarray:
     return np.asarray(image.convert("RGB"))
 
 
-def _deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.ndarray:
+def _convert_deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.ndarray:
     """Greyscale of more than 8 bits -> (h, w, 1) uint8."""
     values = np.asarray(piece)
     tags = getattr(whole, "tag_v2", {})  # a TIFF's; Pillow applies these two to 8 bits only
     twelve_bits = tags.get(ExifTags.Base.BitsPerSample) == (12,)
-    grey = scaled_to_bytes(values, 1 if piece.mode == "F" else 4095 if twelve_bits else 65535, name)
+    grey = scale_to_bytes(values, 1 if piece.mode == "F" else 4095 if twelve_bits else 65535, name)
     if tags.get(ExifTags.Base.PhotometricInterpretation) == _WHITE_IS_ZERO:
         grey = 255 - grey
     grey[values == piece.info.get("transparency", -1)] = 255  # a PNG's transparent shade
     return grey[:, :, None]
 
 
-def scaled_to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
+def scale_to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
     """Numbers in 0…white -> uint8; others are refused."""
     low, high = values.min(), values.max()  # both are NaN where one value is
     if not (np.isfinite(low) and np.isfinite(high)):

@@ -69,7 +69,7 @@ def read_png(path: Path, above: int, name: str) -> Header | None:
             return None
         if width * height * channels * bits // 8 > _DEFLATE * size:
             raise TNetError(f"{name} declares {width} x {height} pixels, more than its {size} bytes can hold.")
-        orientation, transparent, wordy = _png_chunks(file)
+        orientation, transparent, wordy = _read_png_chunks(file)
     why = ""
     if interlaced:
         why = "is an interlaced PNG"
@@ -82,7 +82,7 @@ def read_png(path: Path, above: int, name: str) -> Header | None:
     return Header(width, height, orientation, why)
 
 
-def _png_chunks(file: BinaryIO) -> tuple[int, bool, bool]:
+def _read_png_chunks(file: BinaryIO) -> tuple[int, bool, bool]:
     """Orientation, whether a colour is transparent, whether texts hold metadata of a camera."""
     orientation, transparent, wordy = 1, False, False
     for _ in range(_MAX_CHUNKS):

@@ -47,9 +47,9 @@ class OpenedFile:
     def sha256(self) -> str:
         """64 hexadecimal digits; whoever asks while it is being taken waits for it."""
         try:
-            with _lock_of(self):
+            with _get_lock(self):
                 found = _KNOWN.get(self)
-                return self._remember(self._hashed()) if found is None else found
+                return self._remember(self._compute_sha256()) if found is None else found
         finally:
             with _LOCK:
                 _TAKING.pop(self, None)  # who waits has the lock already, who comes later finds the hash
@@ -59,16 +59,16 @@ class OpenedFile:
         try:
             self._compare(self.path.stat())
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._explain_unreadable(error) from None
 
-    def _hashed(self) -> str:
+    def _compute_sha256(self) -> str:
         try:
             with self.path.open("rb") as file:
                 self._compare(os.fstat(file.fileno()))
                 found = hashlib.file_digest(file, "sha256").hexdigest()
                 self._compare(os.fstat(file.fileno()))  # it may have been written to meanwhile
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._explain_unreadable(error) from None
         return found
 
     def _remember(self, sha256: str) -> str:
@@ -85,7 +85,7 @@ class OpenedFile:
                 "again and repeat what was done with it."
             )
 
-    def _unreadable(self, error: OSError) -> TNetError:
+    def _explain_unreadable(self, error: OSError) -> TNetError:
         return TNetError(
             f"'{self.path.name}' cannot be read any more ({error.strerror}), as its sha256 needs: open it again from "
             "where it is now."
@@ -98,7 +98,7 @@ _TAKING: dict[OpenedFile, threading.Lock] = {}
 _LOCK = threading.Lock()
 
 
-def _lock_of(file: OpenedFile) -> threading.Lock:
+def _get_lock(file: OpenedFile) -> threading.Lock:
     with _LOCK:
         return _TAKING.setdefault(file, threading.Lock())
 

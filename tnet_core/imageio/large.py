@@ -19,10 +19,10 @@ from tnet_core.imageio.decode import MAX_PIXELS
 from tnet_core.imageio.info import ImageInfo, OpenedFile
 from tnet_core.imageio.layouts import Layout, Lines, Tiled
 from tnet_core.imageio.orientation import Turn
-from tnet_core.imageio.pyramid import averaged, chosen, within
-from tnet_core.imageio.source import ImageSource, resized_cut
+from tnet_core.imageio.pyramid import average_level, choose_factor, find_touched
+from tnet_core.imageio.source import ImageSource, resize_cut
 from tnet_core.imageio.tiff_directory import read_tiff
-from tnet_core.imageio.vips import conversion, of_tiff
+from tnet_core.imageio.vips import choose_converter, make_converter
 
 # Up to here a picture is decoded whole, as ever: quick, and nothing temporary on the disk.
 TILED_ABOVE = 1 << 22  # pixels of a tiled TIFF
@@ -48,7 +48,7 @@ class LargeSource(ImageSource):
         self.scattered = layout.scattered
 
     def __reduce__(self) -> tuple[Callable[[OpenedFile], LargeSource], tuple[OpenedFile]]:
-        return _reopened, (self.file,)
+        return _reopen, (self.file,)
 
     @cached_property
     def sha256(self) -> str:  # type: ignore[override]
@@ -62,10 +62,10 @@ class LargeSource(ImageSource):
         return self.file.key
 
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        out = np.empty((*self.turn.size((len(rows), len(cols))), 3), np.uint8)
+        out = np.empty((*self.turn.turn_size((len(rows), len(cols))), 3), np.uint8)
         if not out.size:
             return out.reshape(len(rows), len(cols), 3)
-        rows, cols = self.turn.stored_crossing(rows, cols)
+        rows, cols = self.turn.find_stored_crossing(rows, cols)
         level = self.layout.level(1)
         first, width = int(cols[0]), int(cols[-1] - cols[0]) + 1
         at = 0
@@ -75,27 +75,27 @@ class LargeSource(ImageSource):
             lines = level.read(first, top, width, int(rows[until - 1]) - top + 1)
             out[at:until] = lines[rows[at:until] - top][:, cols - first]
             at = until
-        return self.turn.upright(out)
+        return self.turn.turn_upright(out)
 
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
-        factor = chosen(self.layout.factors, box, size)
-        level, (x0, y0, x1, y1) = self.layout.level(factor), self.turn.stored_box(box)
+        factor = choose_factor(self.layout.factors, box, size)
+        level, (x0, y0, x1, y1) = self.layout.level(factor), self.turn.find_stored_box(box)
         if factor == 1 and (x1 - x0) * (y1 - y0) <= _AT_ONCE:
-            cut = self.turn.upright(level.read(x0, y0, x1 - x0, y1 - y0))
-            return resized_cut(np.ascontiguousarray(cut), size)
+            cut = self.turn.turn_upright(level.read(x0, y0, x1 - x0, y1 - y0))
+            return resize_cut(np.ascontiguousarray(cut), size)
         shrunk = min(size[0], box[2] - box[0]), min(size[1], box[3] - box[1])
-        pixels = self.turn.upright(averaged(level, (x0, y0, x1, y1), self.turn.size(shrunk)))
-        return resized_cut(np.ascontiguousarray(pixels), size)
+        pixels = self.turn.turn_upright(average_level(level, (x0, y0, x1, y1), self.turn.turn_size(shrunk)))
+        return resize_cut(np.ascontiguousarray(pixels), size)
 
     def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:
-        self.layout.level(chosen(self.layout.factors, box, size))
+        self.layout.level(choose_factor(self.layout.factors, box, size))
 
     @property
     def held(self) -> int:
         return self.layout.held
 
     def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
-        rows, cols = within(self.turn.stored_box(box), chosen(self.layout.factors, box, size))
+        rows, cols = find_touched(self.turn.find_stored_box(box), choose_factor(self.layout.factors, box, size))
         return (rows.stop - rows.start) * (cols.stop - cols.start)
 
 
@@ -106,7 +106,7 @@ def open_large(path: Path, status: os.stat_result, name: str) -> LargeSource | N
     """
     if status.st_size > MAX_LARGE_BYTES:
         raise TNetError(f"{name} has {status.st_size / 2**30:.0f} GB; at most {MAX_LARGE_BYTES >> 30} are read.")
-    found = _survey(path, name)
+    found = _find_layout(path, name)
     if found is None:
         return None
     make, orientation = found
@@ -114,10 +114,10 @@ def open_large(path: Path, status: os.stat_result, name: str) -> LargeSource | N
     return LargeSource(file, make(file.key), orientation)
 
 
-def _reopened(file: OpenedFile) -> LargeSource:
+def _reopen(file: OpenedFile) -> LargeSource:
     """In another process, of the same file."""
     file.check()
-    found = _survey(file.path, f"'{file.path.name}'")
+    found = _find_layout(file.path, f"'{file.path.name}'")
     assert found is not None  # it was opened before
     make, orientation = found
     return LargeSource(file, make(file.key), orientation)
@@ -126,11 +126,11 @@ def _reopened(file: OpenedFile) -> LargeSource:
 _Found = tuple[Callable[[str], Layout], int]  # layout for a key, orientation
 
 
-def _survey(path: Path, name: str) -> _Found | None:
+def _find_layout(path: Path, name: str) -> _Found | None:
     with path.open("rb") as file:
         head = file.read(8)
     if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-        return _tiff(path, name)
+        return _find_tiff_layout(path, name)
     header = None
     if head[:3] == b"\xff\xd8\xff":
         kind, header = "jpeg", headers.read_jpeg(path, LINES_ABOVE)
@@ -143,11 +143,11 @@ def _survey(path: Path, name: str) -> _Found | None:
         _check_decoded(*size, name, header.why_not)
         return None
     _check_size(*size, MOST_LINES, name)
-    convert = conversion(name, alpha=True)
+    convert = make_converter(name, alpha=True)
     return lambda key: Lines(key, path, name, kind, size, convert), header.orientation
 
 
-def _tiff(path: Path, name: str) -> _Found | None:
+def _find_tiff_layout(path: Path, name: str) -> _Found | None:
     images = read_tiff(path, TILED_ABOVE, name)
     if not images:
         return None
@@ -155,7 +155,7 @@ def _tiff(path: Path, name: str) -> _Found | None:
     size = main.width, main.height
     if main.tile is None and main.width * main.height <= LINES_ABOVE:
         return None
-    convert = of_tiff(main, name)
+    convert = choose_converter(main, name)
     if convert is None:
         _check_decoded(*size, name, "is a TIFF of an unusual kind")
         return None

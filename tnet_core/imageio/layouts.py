@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tnet_core.imageio.pyramid import TOP, Level
-from tnet_core.imageio.raw_level import RawLevel, built, planned
+from tnet_core.imageio.raw_level import RawLevel, build_levels, plan_levels
 from tnet_core.imageio.tiff_directory import TiffImage
 from tnet_core.imageio.vips import Convert, VipsImage
 
@@ -46,7 +46,7 @@ class Layout(ABC):
     def level(self, factor: int) -> Level:
         """One of `factors`; 1 is the original."""
         if factor not in self._levels:
-            self._levels |= self._made(factor)
+            self._levels |= self._make_levels(factor)
         return self._levels[factor]
 
     @property
@@ -55,11 +55,11 @@ class Layout(ABC):
         return sum(level.held for level in list(self._levels.values()) if isinstance(level, VipsLevel))
 
     @abstractmethod
-    def _made(self, factor: int) -> dict[int, Level]:
+    def _make_levels(self, factor: int) -> dict[int, Level]:
         """A level that is asked for the first time, and those that come with it."""
 
-    def _built(self, what: str, plan: list[tuple[int, int, int]], strips: Any) -> dict[int, Level]:
-        found: list[RawLevel] = built(f"{self.key}-{what}", plan, strips)
+    def _build_levels(self, what: str, plan: list[tuple[int, int, int]], strips: Any) -> dict[int, Level]:
+        found: list[RawLevel] = build_levels(f"{self.key}-{what}", plan, strips)
         return {level.factor: level for level in found}
 
 
@@ -72,19 +72,19 @@ class Tiled(Layout):
         main = images[0]
         super().__init__(key, main.width, main.height)
         self._path, self._name, self._convert = path, name, convert
-        self._images = {1: main} | {factor: image for image in images[1:] if (factor := _factor(main, image)) > 1}
+        self._images = {1: main} | {factor: image for image in images[1:] if (factor := _find_factor(main, image)) > 1}
         coarsest = max(self._images)
         last = self._images[coarsest]
-        self._plan = planned(last.width, last.height, coarsest, first=False)
+        self._plan = plan_levels(last.width, last.height, coarsest, first=False)
         self.factors = (*sorted(self._images), *(factor for _, _, factor in self._plan))
 
-    def _made(self, factor: int) -> dict[int, Level]:
+    def _make_levels(self, factor: int) -> dict[int, Level]:
         if factor not in self._images:
-            return self._built("smaller", self._plan, self._strips)
+            return self._build_levels("smaller", self._plan, self._strips)
         image = self._images[factor]
-        return {factor: self._opened(image, factor)}
+        return {factor: self._open_level(image, factor)}
 
-    def _opened(self, image: TiffImage, factor: int) -> VipsLevel:
+    def _open_level(self, image: TiffImage, factor: int) -> VipsLevel:
         assert image.tile is not None
         options = {"page": image.page} | ({"subifd": image.subifd} if image.subifd >= 0 else {})
         found = VipsImage("tiff", self._path, self._name, fail_on=_STRICT["tiff"], **options)
@@ -92,17 +92,17 @@ class Tiled(Layout):
 
     def _strips(self) -> Iterator[np.ndarray]:
         coarsest = max(self._images)
-        level = self._opened(self._images[coarsest], coarsest)  # its tiles are given back when this is done
-        yield from _in_strips(level)
+        level = self._open_level(self._images[coarsest], coarsest)  # its tiles are given back when this is done
+        yield from _read_strips(level)
 
 
-def _in_strips(level: VipsLevel) -> Iterator[np.ndarray]:
+def _read_strips(level: VipsLevel) -> Iterator[np.ndarray]:
     rows = max(8, _STRIP // level.width // 8 * 8)
     for y in range(0, level.height, rows):
         yield level.read(0, y, level.width, min(rows, level.height - y))
 
 
-def _factor(main: TiffImage, other: TiffImage) -> int:
+def _find_factor(main: TiffImage, other: TiffImage) -> int:
     """How many times smaller a version of the main image is; 0 if it is something else."""
     factor = round(main.width / other.width)
     same = (other.bits, other.photometric, other.numbers, other.extra) == (
@@ -128,20 +128,20 @@ class Lines(Layout):
     def __init__(self, key: str, path: Path, name: str, kind: str, size: tuple[int, int], convert: Convert) -> None:
         super().__init__(key, *size)
         self._path, self._name, self._kind, self._convert = path, name, kind, convert
-        self._plan = planned(*size, 1, first=True)
+        self._plan = plan_levels(*size, 1, first=True)
         self._reduced: list[tuple[int, int, int]] = []
         if kind == "jpeg" and min(size) >= _REDUCED and max(size) > TOP:
             self._plan = self._plan[:2]  # 1 and 4; from 8 on there is a quicker way
             # libvips leaves out the last column or row of blocks where it is not complete.
-            self._reduced = planned(size[0] // _REDUCED, size[1] // _REDUCED, _REDUCED, first=True)
+            self._reduced = plan_levels(size[0] // _REDUCED, size[1] // _REDUCED, _REDUCED, first=True)
         self.factors = tuple(factor for _, _, factor in (*self._plan, *self._reduced))
 
-    def _made(self, factor: int) -> dict[int, Level]:
+    def _make_levels(self, factor: int) -> dict[int, Level]:
         if factor in {reduced for _, _, reduced in self._reduced}:
-            return self._built("reduced", self._reduced, lambda: self._strips(shrink=_REDUCED))
-        return self._built("decoded", self._plan, self._strips)
+            return self._build_levels("reduced", self._reduced, lambda: self._strips(shrink=_REDUCED))
+        return self._build_levels("decoded", self._plan, self._strips)
 
     def _strips(self, **options: int) -> Iterator[np.ndarray]:
         strict = _STRICT[self._kind]
         image = VipsImage(self._kind, self._path, self._name, access="sequential", fail_on=strict, **options)
-        yield from _in_strips(VipsLevel(image, self._convert, 1, 1))
+        yield from _read_strips(VipsLevel(image, self._convert, 1, 1))

@@ -35,13 +35,13 @@ class Turn:
     @property
     def upright_size(self) -> tuple[int, int]:
         """Width and height as the picture is seen."""
-        return self.size((self.width, self.height))
+        return self.turn_size((self.width, self.height))
 
-    def size(self, size: tuple[int, int]) -> tuple[int, int]:
+    def turn_size(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height on the other side of the turn, either way."""
         return (size[1], size[0]) if self._steps[0] else size
 
-    def stored_box(self, box: Box) -> Box:
+    def find_stored_box(self, box: Box) -> Box:
         exchanged, rows, cols = self._steps
         x0, y0, x1, y1 = (box[1], box[0], box[3], box[2]) if exchanged else box
         if rows:
@@ -50,7 +50,7 @@ class Turn:
             x0, x1 = self.width - x1, self.width - x0
         return x0, y0, x1, y1
 
-    def stored_crossing(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def find_stored_crossing(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Increasing rows and columns of the upright picture -> increasing ones of the file."""
         exchanged, back_rows, back_cols = self._steps
         if exchanged:
@@ -60,13 +60,13 @@ class Turn:
             self.width - 1 - cols[::-1] if back_cols else cols,
         )
 
-    def upright(self, pixels: np.ndarray) -> np.ndarray:
+    def turn_upright(self, pixels: np.ndarray) -> np.ndarray:
         """A stored cut as it is seen: a view."""
         exchanged, rows, cols = self._steps
         pixels = pixels[:: -1 if rows else 1, :: -1 if cols else 1]
         return pixels.transpose(1, 0, 2) if exchanged else pixels
 
-    def stored(self, pixels: np.ndarray) -> np.ndarray:
+    def turn_back(self, pixels: np.ndarray) -> np.ndarray:
         """An upright cut in the order in which the file stores it: a view."""
         exchanged, rows, cols = self._steps
         pixels = pixels.transpose(1, 0, 2) if exchanged else pixels

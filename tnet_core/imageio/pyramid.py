@@ -41,32 +41,32 @@ class Level(Protocol):
         ...
 
 
-def chosen(factors: Sequence[int], box: Box, size: tuple[int, int]) -> int:
+def choose_factor(factors: Sequence[int], box: Box, size: tuple[int, int]) -> int:
     """The factor of the level to read, by the rule above; 1 is the original."""
     x0, y0, x1, y1 = box
     needed = min((x1 - x0) / size[0], (y1 - y0) / size[1])
     return max((f for f in factors if DETAIL * f <= needed), default=1)
 
 
-def within(box: Box, factor: int) -> tuple[slice, slice]:
+def find_touched(box: Box, factor: int) -> tuple[slice, slice]:
     """Rows and columns of a level that a cut of the original touches."""
     x0, y0, x1, y1 = box
     return slice(y0 // factor, -(-y1 // factor)), slice(x0 // factor, -(-x1 // factor))
 
 
-def averaged(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
+def average_level(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
     """A cut of the original, averaged from a coarser level: (height, width, 3) uint8.
 
     Sums are torch's, not numpy's: the threads of numpy's algebra go on spinning for a while, and the network that
     looks at the cut next would have to share the processor with them (twice the time, on two cores).
     """
     x0, y0, x1, y1 = (side / level.factor for side in box)
-    across, down = _shares(x0, x1, size[0], level.width), _shares(y0, y1, size[1], level.height)
+    across, down = _split_axis(x0, x1, size[0], level.width), _split_axis(y0, y1, size[1], level.height)
     out = np.empty((size[1], size[0], 3), np.uint8)
     row = 0
     for top, bottom, vertical in down:
         col = 0
-        for pieces in _together(across, bottom - top):
+        for pieces in _group_pieces(across, bottom - top):
             first, last = pieces[0][0], pieces[-1][1]
             pixels = torch.from_numpy(level.read(first, top, last - first, bottom - top).astype(np.float32))
             lines = torch.tensordot(torch.from_numpy(vertical), pixels, 1)  # (rows, columns of the level, 3)
@@ -82,13 +82,13 @@ def averaged(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
 _Piece = tuple[int, int, np.ndarray]  # first and last pixel of a level, and how much each counts: (outputs, pixels)
 
 
-def _together(pieces: list[_Piece], rows: int) -> list[list[_Piece]]:
+def _group_pieces(pieces: list[_Piece], rows: int) -> list[list[_Piece]]:
     """All columns at once, or piece by piece where that would be many pixels."""
     many = (pieces[-1][1] - pieces[0][0]) * rows > _PIXELS
     return [[piece] for piece in pieces] if many else [pieces]
 
 
-def _shares(start: float, stop: float, outputs: int, limit: int) -> list[_Piece]:
+def _split_axis(start: float, stop: float, outputs: int, limit: int) -> list[_Piece]:
     """One axis in pieces, `outputs` in all."""
     edges = np.linspace(start, stop, outputs + 1)
     step = max(1, min(_OUTPUTS, int(_ALONG * outputs / (stop - start))))

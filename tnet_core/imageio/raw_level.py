@@ -48,7 +48,7 @@ class RawLevel:
             into, offset = into[count:], offset + count
 
 
-def planned(width: int, height: int, factor: int, *, first: bool) -> Plan:
+def plan_levels(width: int, height: int, factor: int, *, first: bool) -> Plan:
     """The levels below a level; with the level itself where `first`."""
     levels = [(width, height, factor)]
     while max(width, height) > TOP:
@@ -57,13 +57,13 @@ def planned(width: int, height: int, factor: int, *, first: bool) -> Plan:
     return levels if first else levels[1:]
 
 
-def built(key: str, plan: Plan, strips: Callable[[], Iterable[np.ndarray]]) -> list[RawLevel]:
+def build_levels(key: str, plan: Plan, strips: Callable[[], Iterable[np.ndarray]]) -> list[RawLevel]:
     """The planned levels, from memory of an earlier time or from strips of the picture, top to bottom.
 
     The strips have the resolution of the first level, or `STEP` times that.
     """
     size = sum(width * height * 3 for width, height, _ in plan)
-    with scratch.folder(key, size, lambda folder: _write(folder, plan, strips())) as folder:
+    with scratch.open_folder(key, size, lambda folder: _write(folder, plan, strips())) as folder:
         return [RawLevel(folder / f"{factor}.rgb", width, height, factor) for width, height, factor in plan]
 
 
@@ -85,7 +85,7 @@ def _write(folder: Path, plan: Plan, strips: Iterable[np.ndarray]) -> None:
         whole = len(lines) // STEP * STEP
         waiting[number] = [lines[whole:].copy()] if whole < len(lines) else []
         if whole:
-            put(number, _shrunk(lines[:whole], plan[number][0]))
+            put(number, _shrink(lines[:whole], plan[number][0]))
 
     try:
         for strip in strips:
@@ -95,13 +95,13 @@ def _write(folder: Path, plan: Plan, strips: Iterable[np.ndarray]) -> None:
                 rest = np.concatenate(waiting[number])
                 waiting[number] = []
                 rest = np.concatenate([rest, np.repeat(rest[-1:], STEP - len(rest), axis=0)])
-                put(number, _shrunk(rest, plan[number][0]))
+                put(number, _shrink(rest, plan[number][0]))
     finally:
         for file in files:
             file.close()
 
 
-def _shrunk(lines: np.ndarray, width: int) -> np.ndarray:
+def _shrink(lines: np.ndarray, width: int) -> np.ndarray:
     missing = width * STEP - lines.shape[1]
     if missing:  # the last block is filled up with the picture's last column
         lines = cv2.copyMakeBorder(lines, 0, 0, 0, missing, cv2.BORDER_REPLICATE)

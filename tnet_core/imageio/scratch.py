@@ -25,14 +25,14 @@ _PREFIX = "tnet-levels-"
 
 
 @contextlib.contextmanager
-def folder(key: str, size: int, write: Callable[[Path], None]) -> Iterator[Path]:
+def open_folder(key: str, size: int, write: Callable[[Path], None]) -> Iterator[Path]:
     """The folder of a key, filled by `write` with `size` bytes if it is not there; open its files before leaving."""
-    with _lock_of(key):  # who asks for the same at the same time waits for the first
-        known = _SHELF.get(key)
-        yield _SHELF.put(key, size, write) if known is None else known
+    with _get_lock(key):  # who asks for the same at the same time waits for the first
+        known = _CACHE.get(key)
+        yield _CACHE.put(key, size, write) if known is None else known
 
 
-class _Shelf:
+class _FolderCache:
     """Folders by key, the one used last at the end."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _Shelf:
 
     def _home(self) -> Path:
         if self._root is None or not self._root.is_dir():
-            _sweep()
+            _remove_orphans()
             self._root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
             atexit.register(_remove, self._root, os.getpid())
         return self._root
@@ -91,16 +91,16 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sweep() -> None:
+def _remove_orphans() -> None:
     """Remove what processes that were killed have left behind."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
-            if owner.isdecimal() and folder.stat().st_uid == os.getuid() and not _alive(int(owner)):
+            if owner.isdecimal() and folder.stat().st_uid == os.getuid() and not _is_alive(int(owner)):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _alive(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -110,11 +110,11 @@ def _alive(process: int) -> bool:
     return True
 
 
-_SHELF = _Shelf()
+_CACHE = _FolderCache()
 _LOCKS: dict[str, threading.Lock] = {}
 _LOCKS_LOCK = threading.Lock()
 
 
-def _lock_of(key: str) -> threading.Lock:
+def _get_lock(key: str) -> threading.Lock:
     with _LOCKS_LOCK:
         return _LOCKS.setdefault(key, threading.Lock())

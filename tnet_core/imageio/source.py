@@ -81,7 +81,7 @@ class ImageSource(ABC):
         source is in use. Files can be far larger than memory, and their pixels take time: who opens
         what strangers send sets `most_pixels`.
         """
-        source = _opened(image)
+        source = _open_any(image)
         if most_pixels is not None and source.width * source.height > most_pixels:
             raise TNetError(
                 f"The image has {source.width} x {source.height} pixels; at most {most_pixels / 1e6:.0f} million are "
@@ -109,9 +109,9 @@ class ArraySource(ImageSource):
         return digest.hexdigest()
 
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        if _consecutive(cols):
+        if _is_consecutive(cols):
             across = slice(int(cols[0]), int(cols[-1]) + 1)
-            if _consecutive(rows):
+            if _is_consecutive(rows):
                 return self.array[rows[0] : rows[-1] + 1, across]  # a view
             return self.array[rows, across]
         # By number in the whole picture: several times quicker than crossing two lists of indices,
@@ -120,10 +120,10 @@ class ArraySource(ImageSource):
 
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
         x0, y0, x1, y1 = box
-        return resized_cut(self.array[y0:y1, x0:x1], size)  # the cut itself, so that no filter can reach beyond it
+        return resize_cut(self.array[y0:y1, x0:x1], size)  # the cut itself, so that no filter can reach beyond it
 
 
-def _opened(image: Any) -> ImageSource:
+def _open_any(image: Any) -> ImageSource:
     if isinstance(image, ImageSource):
         return image
     if isinstance(image, (str, os.PathLike)):
@@ -155,7 +155,7 @@ def _from_tensor(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.detach().cpu().numpy())
 
 
-def _consecutive(indices: np.ndarray) -> bool:
+def _is_consecutive(indices: np.ndarray) -> bool:
     return len(indices) > 0 and bool(indices[-1] - indices[0] + 1 == len(indices))
 
 
@@ -189,7 +189,7 @@ def _from_bytes(data: bytes, label: str) -> ArraySource:
 _MAX_AVERAGED = 1 << 22  # pixels into one: OpenCV adds up bytes in 32 bits
 
 
-def resized_cut(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def resize_cut(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W, 3) uint8 -> size (width, height): an axis that shrinks is averaged, one that grows interpolated."""
     height, width = pixels.shape[:2]
     # OpenCV averages areas only where no axis grows, so first shrink, then enlarge.

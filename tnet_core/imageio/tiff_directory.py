@@ -77,7 +77,7 @@ class _Reader:
         offset, page, seen = self.first, 0, set()
         while offset and page < _MAX_DIRECTORIES:
             if offset in seen:
-                raise self._wrong("its directories form a circle")
+                raise self._explain("its directories form a circle")
             seen.add(offset)
             fields, offset = self._directory(offset)
             image = self._image(fields, page, -1)
@@ -95,11 +95,11 @@ class _Reader:
 
     def _at(self, offset: int, length: int) -> bytes:
         if offset + length > self.size:
-            raise self._wrong("it ends before its directory does")
+            raise self._explain("it ends before its directory does")
         self.file.seek(offset)
         return self.file.read(length)
 
-    def _wrong(self, what: str) -> TNetError:
+    def _explain(self, what: str) -> TNetError:
         return TNetError(f"{self.name} is damaged or cut off: {what}.")
 
     def _directory(self, offset: int) -> tuple[_Fields, int]:
@@ -108,7 +108,7 @@ class _Reader:
         start = offset + struct.calcsize(counted)
         (count,) = struct.unpack(self.order + counted, self._at(offset, start - offset))
         if count > _MAX_FIELDS:
-            raise self._wrong(f"a directory claims {count} fields")
+            raise self._explain(f"a directory claims {count} fields")
         data = self._at(start, count * entry + struct.calcsize(word))
         fields = {}
         for i in range(count):
@@ -125,7 +125,7 @@ class _Reader:
         kind, count, value = fields[tag]
         dtype = np.dtype(self.order + _TYPES[kind])
         if count > _MAX_PIECES:
-            raise self._wrong(f"a field claims {count} values")
+            raise self._explain(f"a field claims {count} values")
         if count * dtype.itemsize > len(value):
             (offset,) = struct.unpack(self.order + ("Q" if self.big else "I"), value)
             value = self._at(offset, count * dtype.itemsize)
@@ -135,7 +135,7 @@ class _Reader:
         def one(tag: int, default: int | None = None) -> int:
             found = self._numbers(fields, tag, () if default is None else (default,))
             if not len(found):
-                raise self._wrong(f"it does not say its size (TIFF field {tag} is missing)")
+                raise self._explain(f"it does not say its size (TIFF field {tag} is missing)")
             return int(found[0])
 
         width, height = one(256), one(257)
@@ -164,7 +164,7 @@ class _Reader:
         samples = len(image.bits)
         across, down = image.tile or (image.width, image.strip)
         if min(across, down, image.width, image.height, samples) < 1:
-            raise self._wrong("it declares an image without pixels")
+            raise self._explain("it declares an image without pixels")
         expected = -(-image.width // across) * -(-image.height // down) * (samples if image.planar == 2 else 1)
         offsets = self._numbers(fields, 324 if image.tile else 273, ())
         counts = self._numbers(fields, 325 if image.tile else 279, ())
@@ -178,4 +178,4 @@ class _Reader:
             raise TNetError(f"{self.name} leaves out some of its {what}; such sparse files are not read.")
         longest = np.uint64(self.size)
         if (counts > longest).any() or (offsets > longest - counts).any() or int(counts.sum()) > self.size:
-            raise self._wrong(f"its {what} reach beyond its end")
+            raise self._explain(f"its {what} reach beyond its end")

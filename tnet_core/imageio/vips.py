@@ -19,14 +19,14 @@ from PIL import Image
 
 from tnet_core.errors import TNetError, reason
 from tnet_core.imageio import tiff_directory as tiff
-from tnet_core.imageio.decode import on_white, scaled_to_bytes
+from tnet_core.imageio.decode import blend_on_white, scale_to_bytes
 
 _LOADERS = {"tiff": "VipsForeignLoadTiffFile", "jpeg": "VipsForeignLoadJpegFile", "png": "VipsForeignLoadPngFile"}
 _TYPES = {"uchar": np.uint8, "ushort": np.uint16}
 
 
 @lru_cache(maxsize=1)
-def library() -> Any:
+def load_library() -> Any:
     """pyvips with all this settled; imported when the first large file is opened, not before."""
     try:
         import pyvips
@@ -46,13 +46,13 @@ class VipsImage:
 
     def __init__(self, kind: str, path: Path, name: str, **options: Any) -> None:
         self._name, self._lock = name, threading.Lock()
-        vips = library()
+        vips = load_library()
         try:
             # By the loader's name: a file cannot choose its reader.
             self._image = getattr(vips.Image, f"{kind}load")(str(path), **options)
             self._region = vips.Region.new(self._image)
         except vips.Error as error:
-            raise self._damaged(error) from None
+            raise self._explain_damage(error) from None
         self.width, self.height, self.bands = self._image.width, self._image.height, self._image.bands
         if self._image.format not in _TYPES:
             raise TNetError(f"{name} holds numbers of a kind that is not read from large files ({self._image.format}).")
@@ -64,11 +64,11 @@ class VipsImage:
         with self._lock:
             try:
                 data = self._region.fetch(x, y, width, height)
-            except library().Error as error:
-                raise self._damaged(error) from None
+            except load_library().Error as error:
+                raise self._explain_damage(error) from None
         return np.frombuffer(data, self._type).reshape(height, width, self.bands)
 
-    def _damaged(self, error: Any) -> TNetError:
+    def _explain_damage(self, error: Any) -> TNetError:
         why = (error.detail.strip() or reason(error)).splitlines()[0].rstrip(".")[:120]
         return TNetError(f"{self._name} is damaged or cut off and cannot be decoded ({why}).")
 
@@ -76,7 +76,7 @@ class VipsImage:
 Convert = Callable[[np.ndarray], np.ndarray]  # (h, w, bands) -> (h, w, 3) uint8
 
 
-def conversion(name: str, *, alpha: bool = False) -> Convert:
+def make_converter(name: str, *, alpha: bool = False) -> Convert:
     """How to read bands; `alpha` is whether the last of four means transparency."""
 
     def convert(pixels: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ def conversion(name: str, *, alpha: bool = False) -> Convert:
         if pixels.dtype == np.uint16:
             # Pillow keeps the high byte of deep colours; deep greys are ours, and rounded.
             deep = (pixels >> 8).astype(np.uint8)
-            pixels = scaled_to_bytes(pixels, 65535, name) if bands == 1 else deep
+            pixels = scale_to_bytes(pixels, 65535, name) if bands == 1 else deep
         if bands == 1:
             return np.repeat(pixels, 3, axis=2)
         if bands == 3:
@@ -93,12 +93,12 @@ def conversion(name: str, *, alpha: bool = False) -> Convert:
             return pixels[:, :, :3]
         mode = "RGBA" if bands == 4 else "LA"
         height, width = pixels.shape[:2]
-        return on_white(Image.frombuffer(mode, (width, height), np.ascontiguousarray(pixels), "raw", mode, 0, 1))
+        return blend_on_white(Image.frombuffer(mode, (width, height), np.ascontiguousarray(pixels), "raw", mode, 0, 1))
 
     return convert
 
 
-def of_tiff(image: tiff.TiffImage, name: str) -> Convert | None:
+def choose_converter(image: tiff.TiffImage, name: str) -> Convert | None:
     """None for kinds that only `decode` reads."""
     bits, samples = set(image.bits), len(image.bits)
     if image.numbers != 1 or bits not in ({8}, {16}) or image.compression not in tiff.COMPRESSIONS:
@@ -106,13 +106,13 @@ def of_tiff(image: tiff.TiffImage, name: str) -> Convert | None:
     if image.planar != 1 and samples > 1:
         return None
     if image.photometric in (tiff.BLACK_IS_ZERO, tiff.WHITE_IS_ZERO) and samples == 1:
-        return conversion(name)
+        return make_converter(name)
     if image.photometric == tiff.PALETTE and samples == 1 and bits == {8}:
-        return conversion(name)
+        return make_converter(name)
     if image.photometric == tiff.YCBCR and samples == 3 and image.compression == tiff.JPEG:
-        return conversion(name)
+        return make_converter(name)
     if image.photometric == tiff.RGB and samples == 3:
-        return conversion(name)
+        return make_converter(name)
     if image.photometric == tiff.RGB and samples == 4 and bits == {8} and image.extra in ((0,), (2,)):
-        return conversion(name, alpha=image.extra == (2,))
+        return make_converter(name, alpha=image.extra == (2,))
     return None

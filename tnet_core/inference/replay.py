@@ -36,7 +36,7 @@ def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     again = traversal.trace()
     if [grid.parent for grid in trace.distributions] != [grid.parent for grid in again.distributions]:
         raise TNetError("The replay failed: the trace does not hold the grids that its looks open, in their order.")
-    sets = trace.aggregator.stored()
+    sets = trace.aggregator.list_known()
     pairs = zip(_numbers(trace, sets), _numbers(again, sets), strict=True)
     for name, before, now in itertools.chain(((name, a, b) for (name, a), (_, b) in pairs), _ranks(trace)):
         difference = first_difference(before, now, find_tolerance(trace, again))

@@ -16,7 +16,7 @@ from tnet_core.modeling.tnet import TNet
 from tnet_core.numbers import softmax
 from tnet_core.records import Distribution, Location
 from tnet_core.sampling.frame import Region, Sampler, to_bytes
-from tnet_core.sampling.reader import fetch, reader_for
+from tnet_core.sampling.reader import choose_reader, fetch
 from tnet_core.trace.aggregation import NOT_FINITE
 
 Position = tuple[int, int, int]  # y, x, scale of the positional encoding
@@ -40,7 +40,7 @@ class Viewer:
         self.model = model
         self.bias = model.classifier.linear.bias.detach().float().cpu().numpy()
         self._projector = model.classifier.linear.weight.detach()
-        self._reader = reader_for(sampler, self._projector)
+        self._reader = choose_reader(sampler, self._projector)
 
     def view(self, regions: Sequence[Region], positions: Sequence[Position], *, grids: bool) -> Viewed:
         """Look at some regions; with `grids`, score the cells of each."""

@@ -27,7 +27,7 @@ from tnet_core.modeling.location_map import choose_location_map
 from tnet_core.modeling.receptive_field import Survey, flat_tensors, survey
 
 # Per call and per thread, so that one model can serve several requests at once.
-_tapped: ContextVar[list[Tensor] | None] = ContextVar("tapped", default=None)
+_collected_maps: ContextVar[list[Tensor] | None] = ContextVar("collected_maps", default=None)
 
 _EFFICIENTNET_STAGES = [
     ["ds_r1_k3_s1_e1_c16_se0.25"], ["ir_r2_k3_s2_e6_c24_se0.25"], ["ir_r2_k5_s2_e6_c40_se0.25"],
@@ -37,8 +37,8 @@ _EFFICIENTNET_STAGES = [
 _SAFE_CHANNELS = 16  # of a strided 1x1 convolution: see `protect_strided_pointwise`
 
 
-def _tap(chosen: LocationMap, _: nn.Module, __: Any, output: Any) -> None:
-    collected = _tapped.get()
+def _collect_map(chosen: LocationMap, _: nn.Module, __: Any, output: Any) -> None:
+    collected = _collected_maps.get()
     if collected is not None:
         tensor = next(islice(flat_tensors(output), chosen.output, None))
         collected.append(tensor.permute(0, 3, 1, 2) if chosen.channels_last else tensor)
@@ -60,7 +60,7 @@ class FeatureExtractionModule(nn.Module):
         self.num_features, self.tap = self.survey.width, self.survey.map
         protect_strided_pointwise(self.body)
         if self.tap is not None:
-            self.body.get_submodule(self.tap.block).register_forward_hook(partial(_tap, self.tap))
+            self.body.get_submodule(self.tap.block).register_forward_hook(partial(_collect_map, self.tap))
             self.register_buffer("rows", torch.tensor(self.tap.rows), persistent=False)
         self.dropout = nn.Dropout(config.dropout if config.dropout_at == "features" else 0.0)
         # The official input range needs no further arithmetic; other backbones bring their own.
@@ -72,7 +72,7 @@ class FeatureExtractionModule(nn.Module):
         """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, V (B, D)."""
         if self.normalise:
             images = ((images + 1) / 2 - self.mean) / self.std
-        with self.tapped() as maps:
+        with self.collect_maps() as maps:
             vector = self.dropout(self.body(images))  # (B, D)
         if self.survey is self.given_survey:
             self._check_shapes(vector, maps)
@@ -88,14 +88,14 @@ class FeatureExtractionModule(nn.Module):
             raise TNetError("The configuration's field 'survey' does not describe its backbone; remove that field.")
 
     @contextmanager
-    def tapped(self) -> Iterator[list[Tensor]]:
+    def collect_maps(self) -> Iterator[list[Tensor]]:
         """The location map of each run of `body` inside, as the backbone has it."""
         collected: list[Tensor] = []
-        token = _tapped.set(collected)
+        token = _collected_maps.set(collected)
         try:
             yield collected
         finally:
-            _tapped.reset(token)
+            _collected_maps.reset(token)
 
 
 def find_survey(config: TNetConfig, body: nn.Module) -> BackboneSurvey:
@@ -105,7 +105,7 @@ def find_survey(config: TNetConfig, body: nn.Module) -> BackboneSurvey:
     key = hashlib.sha256(f"{depends_on} {describe_modules(body)}".encode()).hexdigest()
     if config.survey is not None and config.survey.key == key:
         return config.survey
-    found = survey_of(config)
+    found = survey_backbone(config)
     return BackboneSurvey(key, found.width, None if config.is_baseline else choose_location_map(config, found.blocks))
 
 
@@ -116,11 +116,11 @@ def describe_modules(body: nn.Module) -> str:
 
 def location_map(config: TNetConfig) -> LocationMap:
     """Return which map of the configured backbone feeds the location module (shapes only, no weights)."""
-    return choose_location_map(config, survey_of(config).blocks)
+    return choose_location_map(config, survey_backbone(config).blocks)
 
 
 @lru_cache(maxsize=256)
-def survey_of(config: TNetConfig) -> Survey:
+def survey_backbone(config: TNetConfig) -> Survey:
     """Return all blocks of the configured backbone (shapes only, no weights)."""
     with _refuse_unusable(config):
         with torch.device("meta"):
@@ -137,11 +137,11 @@ def _refuse_unusable(config: TNetConfig) -> Iterator[None]:
     except Exception as error:  # whatever a model raises when it dislikes its input
         raise TNetError(
             f"Backbone '{config.backbone}' cannot be used at base resolution {config.base_resolution} "
-            f"({_reason(error)}); choose another resolution or backbone."
+            f"({_name_reason(error)}); choose another resolution or backbone."
         ) from None
 
 
-def _reason(error: Exception) -> str:
+def _name_reason(error: Exception) -> str:
     """The first thing an error says, ready to stand inside a sentence."""
     first = next(iter(str(error).strip().splitlines()), "").split(". ")[0].rstrip(" .:;!")
     said = textwrap.shorten(re.sub(r"\.{2,}", "…", first), 160, placeholder=" …")
@@ -152,7 +152,7 @@ def _build_body(config: TNetConfig) -> nn.Module:
     """The backbone with its pooling but without its classifier."""
     if config.backbone == "bagnet77":
         return BagNet77()
-    body = _scaled_efficientnet(config) if config.backbone_scale is not None else _timm_body(config)
+    body = _build_scaled_efficientnet(config) if config.backbone_scale is not None else _build_timm_body(config)
     if config.bn_momentum is not None:
         for module in body.modules():
             if isinstance(module, nn.BatchNorm2d):
@@ -162,7 +162,7 @@ def _build_body(config: TNetConfig) -> nn.Module:
     return body
 
 
-def _timm_body(config: TNetConfig) -> nn.Module:
+def _build_timm_body(config: TNetConfig) -> nn.Module:
     if config.backbone not in timm.list_models(config.backbone):
         name, _, tag = config.backbone.partition(".")
         if tag and name in timm.list_models(name):
@@ -182,7 +182,7 @@ def _timm_body(config: TNetConfig) -> nn.Module:
         raise TNetError(f"Backbone '{config.backbone}' has no stochastic depth; set 'drop_path' to 0.") from None
 
 
-def _scaled_efficientnet(config: TNetConfig) -> EfficientNet:
+def _build_scaled_efficientnet(config: TNetConfig) -> EfficientNet:
     """An EfficientNet of free width and depth, with TensorFlow's padding and batch-norm epsilon."""
     if not config.backbone.startswith("tf_efficientnet_b"):
         raise TNetError("'backbone_scale' applies to the tf_efficientnet_b* backbones only.")

@@ -77,11 +77,11 @@ def normalise_logits(raw: Tensor) -> Tensor:
     return F.normalize(raw / scale, dim=1, eps=tiny)
 
 
-def ranking(scores: Tensor) -> Tensor:
+def rank_cells(scores: Tensor) -> Tensor:
     """All cells by descending score, ties to the lower index: (B, n * n) -> (B, n * n) int64."""
     return scores.sort(dim=1, descending=True, stable=True).indices
 
 
 def top_k(probabilities: Tensor, k: int) -> Tensor:
     """The k most probable cells in raster order, as the official code processes them: (B, k)."""
-    return ranking(probabilities)[:, :k].sort(dim=1).values
+    return rank_cells(probabilities)[:, :k].sort(dim=1).values

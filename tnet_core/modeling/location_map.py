@@ -31,7 +31,7 @@ def cell_geometry(config: TNetConfig) -> tuple[float, float, list[float]]:
 def choose_location_map(config: TNetConfig, blocks: Sequence[BlockMap]) -> LocationMap:
     """Apply the rule, or the configuration's explicit choice, to a backbone's blocks."""
     if config.location_block is not None and config.location_rows is not None:
-        return _explicit(config, blocks)
+        return _follow_configuration(config, blocks)
     usable = [block for block in blocks if block.covers(config.base_resolution)]
     refused = f"Backbone '{config.backbone}' offers no map for the location module: "
     if not usable:
@@ -46,7 +46,7 @@ def choose_location_map(config: TNetConfig, blocks: Sequence[BlockMap]) -> Locat
             f"{refused}no block's convolutional receptive field covers a whole cell of {cell:.0f} px (the widest has "
             f"{max(b.field.size for b in usable):.0f} px)."
         )
-    rows = _regular_rows(block, stride, centres)
+    rows = _choose_regular_rows(block, stride, centres)
     if rows is None:
         raise TNetError(
             f"{refused}the first block that sees a whole cell ('{block.name}', {block.rows}x{block.rows}) is too "
@@ -55,7 +55,7 @@ def choose_location_map(config: TNetConfig, blocks: Sequence[BlockMap]) -> Locat
     return LocationMap(block.name, rows, block.channels, block.output, block.field.channels_last)
 
 
-def _regular_rows(block: BlockMap, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
+def _choose_regular_rows(block: BlockMap, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
     """Evenly spaced rows, one per cell and nearer to its centre than to any other, if there are any."""
     down = int(stride / block.field.jump)
     for step in (down, down + 1):
@@ -74,7 +74,7 @@ def _regular_rows(block: BlockMap, stride: float, centres: Sequence[float]) -> t
     return None
 
 
-def _explicit(config: TNetConfig, blocks: Sequence[BlockMap]) -> LocationMap:
+def _follow_configuration(config: TNetConfig, blocks: Sequence[BlockMap]) -> LocationMap:
     name, rows = config.location_block, config.location_rows
     assert name is not None and rows is not None
     # A stage may be named too: its output is that of its last block.

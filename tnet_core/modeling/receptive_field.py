@@ -52,19 +52,19 @@ class Field:
     def centre(self, row: float) -> float:
         return self.first + row * self.jump
 
-    def through(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
+    def convolve(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
         """The field after a convolution or pooling with `before` padded cells in front."""
         span = (kernel - 1) * dilation
         return Field(self.size + span * self.jump, self.jump * stride, self.centre(span / 2 - before), rows)
 
-    def transposed(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
+    def convolve_transposed(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
         """The field after a transposed convolution, which divides the jump by its stride."""
         span = (kernel - 1) * dilation
         return Field(
             self.size + span // stride * self.jump, self.jump / stride, self.centre((before - span / 2) / stride), rows
         )
 
-    def resized(self, rows: int, reach: int) -> Field:
+    def resize(self, rows: int, reach: int) -> Field:
         """The field after an interpolation to `rows` cells over the same pixels."""
         jump = self.jump * self.rows / rows
         return Field(self.size + reach * self.jump, jump, self.first + (jump - self.jump) / 2, rows)
@@ -97,7 +97,7 @@ def flat_tensors(values: Any) -> Iterator[Tensor]:
             yield from flat_tensors(value)
 
 
-def _joined(fields: Sequence[Field]) -> Field:
+def _join_fields(fields: Sequence[Field]) -> Field:
     """The field of maps that were added or concatenated: it reaches as far as any of them.
 
     Only the finest maps count; anything coarser must have been spread over them.
@@ -137,13 +137,13 @@ class _FieldTracker(TorchDispatchMode):
         found = [self.fields[t] for t in flat_tensors([args, kwargs]) if t in self.fields]
         if found:
             op, maps = func.overloadpacket, [field for field in found if field is not None]
-            joined = _joined(maps) if maps else None
+            joined = _join_fields(maps) if maps else None
             for tensor in flat_tensors(out):
-                self.fields[tensor] = joined and self._after(op, args, joined, len(found), tensor)
+                self.fields[tensor] = joined and self._follow(op, args, joined, len(found), tensor)
             self.layers += joined is not None and (op is aten.convolution or op in _PRODUCTS)
         return out
 
-    def _after(self, op: Any, args: Any, field: Field, operands: int, out: Tensor) -> Field | None:
+    def _follow(self, op: Any, args: Any, field: Field, operands: int, out: Tensor) -> Field | None:
         """The field of `out` = op(*args), of which `operands` depend on the image."""
         name = op._qualified_op_name.split("::")[-1]
         if op in _REDUCTIONS:
@@ -153,38 +153,38 @@ class _FieldTracker(TorchDispatchMode):
         if op is aten.permute and tuple(args[1]) in ((0, 2, 3, 1), (0, 3, 1, 2)):
             return replace(field, channels_last=tuple(args[1]) == (0, 2, 3, 1))
         if op in _PIXEL_SHUFFLES or (op in _VIEWS and args[0].ndim == 6 and out.ndim == 4):
-            return _rearranged(field, out.shape)
+            return _rearrange(field, out.shape)
         source = args[0] if args and isinstance(args[0], Tensor) else out
         if source.ndim == out.ndim == 4:
             if op is aten.convolution or op in _POOLS:
-                field = _rearranged(field, source.shape)
+                field = _rearrange(field, source.shape)
             if source.shape[2] == field.rows:
-                return _on_map(op, name, args, field, out.shape[2])
-        return _off_map(op, args, field)
+                return _follow_on_map(op, name, args, field, out.shape[2])
+        return _follow_off_map(op, args, field)
 
 
-def _off_map(op: Any, args: Any, field: Field) -> Field | None:
+def _follow_off_map(op: Any, args: Any, field: Field) -> Field | None:
     """Operations on anything but a two-dimensional map (tokens, windows) may only keep positions."""
     moves = (op is aten.convolution and max(args[1].shape[2:], default=1) > 1) or op in _POOLS or op in _ADAPTIVE_POOLS
     return None if moves else field
 
 
-def _on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Field | None:
+def _follow_on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Field | None:
     """The field after an operation from one two-dimensional map to another of `rows` rows."""
     if op is aten.convolution:
         _, weight, _, stride, padding, dilation, transposed = args[:7]
-        step = field.transposed if transposed else field.through
+        step = field.convolve_transposed if transposed else field.convolve
         return step(weight.shape[2], stride[0], padding[0], rows, dilation[0])
     if op in _POOLS:
         kernel = args[1][0]
         stride = args[2][0] if len(args) > 2 and args[2] else kernel
-        return field.through(kernel, stride, args[3][0] if len(args) > 3 else 0, rows)
+        return field.convolve(kernel, stride, args[3][0] if len(args) > 3 else 0, rows)
     if op in _ADAPTIVE_POOLS:
         bins = field.rows // rows
-        return field.through(bins, bins, 0, rows) if rows > 1 and bins * rows == field.rows else None
+        return field.convolve(bins, bins, 0, rows) if rows > 1 and bins * rows == field.rows else None
     if name.startswith(("upsample_", "_upsample_")):
         kind = name.removeprefix("_").removeprefix("upsample_").split("2d")[0]
-        return field.resized(rows, _INTERPOLATION_REACH.get(kind, 1))
+        return field.resize(rows, _INTERPOLATION_REACH.get(kind, 1))
     # On a channels-last map the next two read columns instead of rows; on square maps both fare alike.
     if op in _PADS and len(args[1]) >= 4:
         # (left, right, top, bottom): a pad in front moves cell 0; a negative one crops.
@@ -197,7 +197,7 @@ def _on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Field | N
     return field
 
 
-def _rearranged(field: Field, shape: Sequence[int]) -> Field:
+def _rearrange(field: Field, shape: Sequence[int]) -> Field:
     """Moving cells into channels or back (space to depth) shows in the sides of the new map."""
     sides = [a for a, b in ((shape[2], shape[3]), (shape[1], shape[2])) if a == b]
     if shape[0] != 1 or not sides or _shows_map(shape, field.rows):
@@ -205,16 +205,16 @@ def _rearranged(field: Field, shape: Sequence[int]) -> Field:
     rows = sides[0]
     if field.rows % rows == 0:
         block = field.rows // rows
-        return replace(field.through(block, block, 0, rows), channels_last=field.channels_last)
-    return replace(field.resized(rows, 0), channels_last=field.channels_last)
+        return replace(field.convolve(block, block, 0, rows), channels_last=field.channels_last)
+    return replace(field.resize(rows, 0), channels_last=field.channels_last)
 
 
-def _candidates(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
+def _list_candidates(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
     """Modules that may be blocks: what a backbone's stages (or the backbone itself) consist of."""
     for name, child in module.named_children():
         path = f"{prefix}{name}"
         if isinstance(child, (nn.Sequential, nn.ModuleList)) or "Stage" in type(child).__name__:
-            yield from _candidates(child, path + ".")
+            yield from _list_candidates(child, path + ".")
         elif isinstance(child, nn.Conv2d) or any(True for _ in child.children()):
             yield path, child
 
@@ -236,10 +236,10 @@ def survey(body: nn.Module, base_resolution: int) -> Survey:
     `body` must live on the meta device.
     """
     with torch.inference_mode(False):  # inside it, composite operations are not taken apart
-        return _survey(body, base_resolution)
+        return _run_survey(body, base_resolution)
 
 
-def _survey(body: nn.Module, base_resolution: int) -> Survey:
+def _run_survey(body: nn.Module, base_resolution: int) -> Survey:
     image = torch.empty(1, 3, base_resolution, base_resolution, device="meta")
     found: list[tuple[int, BlockMap]] = []  # with the number of layers
     started: dict[str, int] = {}
@@ -251,13 +251,13 @@ def _survey(body: nn.Module, base_resolution: int) -> Survey:
 
             def after(_: nn.Module, __: Any, out: Any) -> None:
                 layers = tracker.layers - started[path]
-                block = _block_map(path, out, tracker.fields)
+                block = _find_block_map(path, out, tracker.fields)
                 if layers and block is not None:
                     found.append((layers, block))
 
             return [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
-        handles = [h for path, module in _candidates(body) for h in watch(path, module)]
+        handles = [h for path, module in _list_candidates(body) for h in watch(path, module)]
         try:
             with torch.no_grad():
                 vector = body(image)
@@ -272,7 +272,7 @@ def _survey(body: nn.Module, base_resolution: int) -> Survey:
     return Survey(tuple(block for _, block in found), vector.shape[1])
 
 
-def _block_map(path: str, out: Any, fields: Any) -> BlockMap | None:
+def _find_block_map(path: str, out: Any, fields: Any) -> BlockMap | None:
     """The first square map among the outputs of a block."""
     for index, tensor in enumerate(flat_tensors(out)):
         field = fields.get(tensor)

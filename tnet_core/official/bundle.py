@@ -20,7 +20,15 @@ from pathlib import Path
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.official.table import MalformedError, Message, integer, masked_crc32c, messages, parse, read_table
+from tnet_core.official.table import (
+    MalformedError,
+    Message,
+    compute_masked_crc,
+    parse_message,
+    read_integer,
+    read_messages,
+    read_table,
+)
 
 _LARGEST_INDEX = 2 << 20  # official ones stay below 200 KB
 
@@ -75,7 +83,7 @@ class Bundle:
                 raw = np.fromfile(file, np.uint8, entry.size)
         except OSError as error:
             raise TNetError(f"The data file '{path}' cannot be read: {error.strerror or error}.") from None
-        if raw.size != entry.size or masked_crc32c(raw) != entry.crc:
+        if raw.size != entry.size or compute_masked_crc(raw) != entry.crc:
             raise TNetError(
                 f"The data file '{path}' is damaged: the checksum of {key!r:.200} does not match; get the file again."
             )
@@ -114,44 +122,44 @@ def _parse_index(index: Path, data: bytes) -> Bundle:
     header = table.pop(b"", None)
     if header is None:
         raise MalformedError("it has no header")
-    message = parse(header)
-    shards = integer(message, 1)
+    message = parse_message(header)
+    shards = read_integer(message, 1)
     if not 1 <= shards <= 99_999:
         raise MalformedError(f"it announces {shards} data files")
-    if integer(message, 2):
+    if read_integer(message, 2):
         raise MalformedError("it was written in big-endian order")
-    return Bundle(index, shards, {e.key: e for e in (_entry(k, v, shards) for k, v in table.items())})
+    return Bundle(index, shards, {e.key: e for e in (_parse_entry(k, v, shards) for k, v in table.items())})
 
 
-def _entry(raw_key: bytes, value: bytes, shards: int) -> Entry:
+def _parse_entry(raw_key: bytes, value: bytes, shards: int) -> Entry:
     try:
         key = raw_key.decode()
     except UnicodeDecodeError:
         key = ""
     if not key.isprintable() or not key:
         raise MalformedError("a name is not text")
-    message = parse(value)
-    code, shard, offset, size = (integer(message, number) for number in (1, 3, 4, 5))
+    message = parse_message(value)
+    code, shard, offset, size = (read_integer(message, number) for number in (1, 3, 4, 5))
     # Type 0 does not exist; field 7 would be slices of a partitioned variable, which official models do not have.
     if code <= 0 or not 0 <= shard < shards or offset < 0 or size < 0 or 7 in message:
         raise MalformedError(f"the entry of {key!r:.200} makes no sense")
     dtype = np.dtype(_DTYPES[code]) if code in _DTYPES else None
-    shape = _shape(message)
-    if dtype is not None and not _holds(shape, dtype, size):
+    shape = _parse_shape(message)
+    if dtype is not None and not _fits_size(shape, dtype, size):
         raise MalformedError(f"shape and size of {key!r:.200} disagree")
-    return Entry(key, dtype, code == _STRING, shape, shard, offset, size, integer(message, 6))
+    return Entry(key, dtype, code == _STRING, shape, shard, offset, size, read_integer(message, 6))
 
 
-def _shape(message: Message) -> tuple[int, ...]:
+def _parse_shape(message: Message) -> tuple[int, ...]:
     dims: list[int] = []
-    for shape in messages(message, 2):
-        dims += [integer(dim, 1) for dim in messages(shape, 2)]
+    for shape in read_messages(message, 2):
+        dims += [read_integer(dim, 1) for dim in read_messages(shape, 2)]
     if len(dims) > 16 or any(dim < 0 for dim in dims):
         raise MalformedError("a shape makes no sense")
     return tuple(dims)
 
 
-def _holds(shape: tuple[int, ...], dtype: np.dtype, size: int) -> bool:
+def _fits_size(shape: tuple[int, ...], dtype: np.dtype, size: int) -> bool:
     representable = math.prod(max(dim, 1) for dim in shape) * dtype.itemsize <= sys.maxsize
     return representable and math.prod(shape) * dtype.itemsize == size
 
@@ -190,10 +198,10 @@ def locate_index(path: str | Path) -> Path:
     path = Path(path)
     try:
         if path.is_dir():
-            return _in_folder(path)
+            return _find_in_folder(path)
         if path.suffix == ".index" and path.is_file():
             return path
-        index = _index_of(path)
+        index = _name_index(path)
         if index.is_file():
             return index
     except OSError as error:
@@ -204,14 +212,14 @@ def locate_index(path: str | Path) -> Path:
     )
 
 
-def _index_of(prefix: Path) -> Path:
+def _name_index(prefix: Path) -> Path:
     return Path(f"{prefix}.index")
 
 
-def _in_folder(folder: Path) -> Path:
+def _find_in_folder(folder: Path) -> Path:
     state = folder / _STATE
     if state.is_file():
-        return _newest(folder, state)
+        return _find_newest(folder, state)
     found = sorted(folder.glob("*.index"))
     if len(found) == 1:
         return found[0]
@@ -224,13 +232,13 @@ def _in_folder(folder: Path) -> Path:
     raise TNetError(f"The folder '{folder}' holds {len(found)} checkpoints ({names}): name one of them.")
 
 
-def _newest(folder: Path, state: Path) -> Path:
+def _find_newest(folder: Path, state: Path) -> Path:
     with state.open("rb") as file:
         text = file.read(_LONGEST_STATE).decode("utf-8", "replace")
     match = re.search(r'^\s*model_checkpoint_path\s*:\s*"([^"\\\0\n]+)"', text, re.MULTILINE)
     if match is None or not match[1].isprintable():
         raise TNetError(f"The file '{state}' does not name a checkpoint: give the .index file itself.")
-    index = _index_of(folder / match[1])
+    index = _name_index(folder / match[1])
     # By name, so that links a user made keep working; also stops full paths of the machine that wrote the file.
     if os.path.relpath(index, folder).startswith(os.pardir + os.sep):
         raise TNetError(f"The file '{state}' names a checkpoint outside its folder: give the .index file itself.")

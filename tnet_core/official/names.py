@@ -147,8 +147,8 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
     state = model.state_dict()
     problems = []
     names = {variable.name for variable in wanted}
-    problems += _listed("missing", [v.name for v in wanted if v.name not in variables])
-    problems += _listed("not part of this model", [str(name) for name in variables if name not in names])
+    problems += _list_problem("missing", [v.name for v in wanted if v.name not in variables])
+    problems += _list_problem("not part of this model", [str(name) for name in variables if name not in names])
     shapes, kinds = [], []
     converted: dict[str, torch.Tensor] = {}
     for variable in wanted:
@@ -165,8 +165,8 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
             kinds.append(variable.name)
             continue
         converted[variable.key] = torch.from_numpy(ours.reshape(state[variable.key].shape))
-    problems += _listed("of the wrong shape", shapes)
-    problems += _listed("without finite real numbers", kinds)
+    problems += _list_problem("of the wrong shape", shapes)
+    problems += _list_problem("without finite real numbers", kinds)
     if problems:
         raise TNetError("These official variables do not fit the model: " + "; ".join(problems) + ".")
     with torch.no_grad():
@@ -174,7 +174,7 @@ def assign(model: TNet, variables: Mapping[str, np.ndarray]) -> None:
             state[key].copy_(tensor)
 
 
-def _listed(what: str, names: Sequence[str]) -> list[str]:
+def _list_problem(what: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
     shown = ", ".join(names[:5])

@@ -24,7 +24,7 @@ _MASK_DELTA = 0xA282EAD8  # of stored checksums
 _GROWTH = 16  # keys may unfold to this many times the file: real ones reach 3
 
 
-def masked_crc32c(data: bytes | np.ndarray) -> int:
+def compute_masked_crc(data: bytes | np.ndarray) -> int:
     """Return the CRC-32C as it is stored: rotated and shifted, so that data may itself contain checksums."""
     crc = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
@@ -40,21 +40,21 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise MalformedError("it does not end like one")
     footer = data[-_FOOTER:-8]
-    meta, at = _handle(footer, 0)
-    index, _ = _handle(footer, at)
-    _block(data, meta)  # holds nothing we need, but must be intact
+    meta, at = _parse_handle(footer, 0)
+    index, _ = _parse_handle(footer, at)
+    _read_block(data, meta)  # holds nothing we need, but must be intact
 
     table: dict[bytes, bytes] = {}
     last = None
     end = 0
     key_bytes = 0
-    for _, value in _entries(_block(data, index)):
-        block, _ = _handle(value, 0)
+    for _, value in _read_entries(_read_block(data, index)):
+        block, _ = _parse_handle(value, 0)
         # Blocks are written one after the other; this also keeps the work linear in the file's size.
         if block.offset < end:
             raise MalformedError("its blocks overlap")
         end = block.offset + block.size + _TRAILER
-        for key, entry in _entries(_block(data, block)):
+        for key, entry in _read_entries(_read_block(data, block)):
             if last is not None and key <= last:
                 raise MalformedError("its names are not in order")
             last = key
@@ -65,19 +65,19 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
     return table
 
 
-def _handle(data: bytes, at: int) -> tuple[_Handle, int]:
+def _parse_handle(data: bytes, at: int) -> tuple[_Handle, int]:
     offset, at = read_varint(data, at)
     size, at = read_varint(data, at)
     return _Handle(offset, size), at
 
 
-def _block(data: bytes, handle: _Handle) -> bytes:
+def _read_block(data: bytes, handle: _Handle) -> bytes:
     """The entries of a block, checked, without its restart points."""
     end = handle.offset + handle.size
     if end + _TRAILER > len(data) - _FOOTER:
         raise MalformedError("a block lies outside the file")
     stored = int.from_bytes(data[end + 1 : end + _TRAILER], "little")
-    if masked_crc32c(data[handle.offset : end + 1]) != stored:
+    if compute_masked_crc(data[handle.offset : end + 1]) != stored:
         raise MalformedError("a checksum does not match")
     compression = data[end]
     if compression:
@@ -92,7 +92,7 @@ def _block(data: bytes, handle: _Handle) -> bytes:
     return data[handle.offset : end - tail]
 
 
-def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _read_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Keys share a prefix with the key before them; only the rest is stored."""
     key = b""
     at = 0
@@ -129,7 +129,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise MalformedError("a number is cut off or too long")
 
 
-def parse(data: bytes) -> Message:
+def parse_message(data: bytes) -> Message:
     message: Message = {}
     at = 0
     while at < len(data):
@@ -140,17 +140,17 @@ def parse(data: bytes) -> Message:
             value, at = read_varint(data, at)
         elif wire_type == _BYTES:
             size, at = read_varint(data, at)
-            value, at = _slice(data, at, size), at + size
+            value, at = _cut_bytes(data, at, size), at + size
         elif wire_type in (_FIXED32, _FIXED64):
             size = 4 if wire_type == _FIXED32 else 8
-            value, at = int.from_bytes(_slice(data, at, size), "little"), at + size
+            value, at = int.from_bytes(_cut_bytes(data, at, size), "little"), at + size
         else:
             raise MalformedError("an entry has a field of unknown kind")
         message.setdefault(number, []).append(value)
     return message
 
 
-def integer(message: Message, number: int) -> int:
+def read_integer(message: Message, number: int) -> int:
     """A singular int64 (or fixed32) field; absent means 0."""
     value = message.get(number, [0])[-1]
     if isinstance(value, bytes):
@@ -158,17 +158,17 @@ def integer(message: Message, number: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def messages(message: Message, number: int) -> list[Message]:
+def read_messages(message: Message, number: int) -> list[Message]:
     """All values of a field that holds messages."""
     found = []
     for value in message.get(number, []):
         if isinstance(value, int):
             raise MalformedError("an entry holds a number where a structure belongs")
-        found.append(parse(value))
+        found.append(parse_message(value))
     return found
 
 
-def _slice(data: bytes, at: int, size: int) -> bytes:
+def _cut_bytes(data: bytes, at: int, size: int) -> bytes:
     if size > len(data) - at:
         raise MalformedError("an entry is cut off")
     return data[at : at + size]

@@ -57,29 +57,29 @@ class CropTaps(Generic[AnyArray]):
         return CropTaps(start, pitch, rows, down, cols, across, self.scale, self.round)
 
 
-def official_taps(
+def make_official_taps(
     sampler: Sampler, regions: Sequence[Region], owners: Sequence[int] | None = None
 ) -> CropTaps[np.ndarray]:
     """Crops out of a buffer that holds the whole image, or several of one size (`owners`: which one)."""
     pitch = 3 * sampler.source.width
     both = [sampler.taps(region) for region in regions]
     starts = np.asarray(owners or [0] * len(regions), np.int64) * (pitch * sampler.source.height)
-    rows, cols = [_placed(r) for r, _ in both], [_placed(c) for _, c in both]
-    return _joined(starts, np.full(len(regions), pitch), rows, cols)
+    rows, cols = [_place_in_image(r) for r, _ in both], [_place_in_image(c) for _, c in both]
+    return _join_axes(starts, np.full(len(regions), pitch), rows, cols)
 
 
-def tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
+def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
     """A buffer of just the pixels that official crops need, one tile per crop, and the taps into it."""
     both = [sampler.taps(region) for region in regions]
     cut = [sampler.gather(rows.pixels, cols.pixels) for rows, cols in both]  # (R, C, 3) uint8 each
     starts = np.cumsum([0] + [tile.size for tile in cut[:-1]])
     pitches = np.array([3 * tile.shape[1] for tile in cut])
     buffer = np.concatenate([tile.reshape(-1) for tile in cut])
-    rows, cols = [_within(r) for r, _ in both], [_within(c) for _, c in both]
-    return buffer, _joined(starts, pitches, rows, cols)
+    rows, cols = [_place_in_tile(r) for r, _ in both], [_place_in_tile(c) for _, c in both]
+    return buffer, _join_axes(starts, pitches, rows, cols)
 
 
-def native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndarray] | None:
+def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndarray] | None:
     """Native crops out of a buffer that holds the whole image, to the level as OpenCV makes them.
 
     None where it rounds twice (one axis shrinks, the other grows) or where sizes differ.
@@ -91,30 +91,30 @@ def native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndar
     if len(sizes) > 1 or (grows and max(h, w) > base):
         return None
     if grows:
-        (ys, down), (xs, across) = _interpolated(h, base), _interpolated(w, base)
+        (ys, down), (xs, across) = _make_linear_taps(h, base), _make_linear_taps(w, base)
         scale, rounding = 1.0, Round.HALF_UP
     else:
         counted = h % base == 0 and w % base == 0  # then OpenCV adds up bytes and divides at the end
-        (ys, down), (xs, across) = _averaged(h, base, counted), _averaged(w, base, counted)
+        (ys, down), (xs, across) = _make_area_taps(h, base, counted), _make_area_taps(w, base, counted)
         scale = float(np.float32(base * base / (h * w))) if counted else 1.0
         rounding = Round.HALF_UP if h == w == 2 * base else Round.HALF_EVEN
     pitch, count = 3 * sampler.source.width, len(regions)
     starts = np.array([r.y * pitch + 3 * r.x for r in regions], np.int64)
-    return _joined(starts, np.full(count, pitch), [(ys, down)] * count, [(xs, across)] * count, scale, rounding)
+    return _join_axes(starts, np.full(count, pitch), [(ys, down)] * count, [(xs, across)] * count, scale, rounding)
 
 
-def _placed(taps: Taps) -> Axis:
+def _place_in_image(taps: Taps) -> Axis:
     """With the pixels of the whole image; where nothing is read, any pixel stands."""
     return (taps.pixels if len(taps.pixels) else np.zeros(1, np.int64))[taps.index].astype(np.int32), taps.weight
 
 
-def _within(taps: Taps) -> Axis:
+def _place_in_tile(taps: Taps) -> Axis:
     """With the pixels of a tile that holds no others."""
     return taps.index.astype(np.int32), taps.weight
 
 
 @lru_cache(maxsize=64)
-def _averaged(inputs: int, outputs: int, counted: bool) -> Axis:
+def _make_area_taps(inputs: int, outputs: int, counted: bool) -> Axis:
     """The share of each input pixel in an output pixel, or 1 for each of them where they are to be counted."""
     scale = inputs / outputs
     begin, end = np.arange(outputs) * scale, np.arange(1, outputs + 1) * scale
@@ -128,7 +128,7 @@ def _averaged(inputs: int, outputs: int, counted: bool) -> Axis:
 
 
 @lru_cache(maxsize=64)
-def _interpolated(inputs: int, outputs: int) -> Axis:
+def _make_linear_taps(inputs: int, outputs: int) -> Axis:
     """Two taps with half-pixel centres, the border repeated, weights in 1/256 as OpenCV's exact resize has them."""
     at = ((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5).clip(0, inputs - 1)
     left = np.floor(at).astype(np.int64)
@@ -137,7 +137,7 @@ def _interpolated(inputs: int, outputs: int) -> Axis:
     return index.astype(np.int32), np.stack([1 - right, right]).astype(np.float32)
 
 
-def _joined(
+def _join_axes(
     starts: np.ndarray,
     pitches: np.ndarray,
     rows: Sequence[Axis],
@@ -146,10 +146,10 @@ def _joined(
     rounding: Round = Round.NOT,
 ) -> CropTaps[np.ndarray]:
     start, pitch = starts.astype(np.int64), pitches.astype(np.int64)
-    return CropTaps(start, pitch, *_stacked(rows), *_stacked(cols), scale, rounding)
+    return CropTaps(start, pitch, *_stack_axes(rows), *_stack_axes(cols), scale, rounding)
 
 
-def _stacked(axes: Sequence[Axis]) -> Axis:
+def _stack_axes(axes: Sequence[Axis]) -> Axis:
     """(T, b) each -> (N, T, b), with as many taps as the longest has."""
     shape = (len(axes), max(len(index) for index, _ in axes), axes[0][0].shape[1])
     indices, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)

@@ -23,7 +23,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
 from tnet_core.sampling.grid import AxisGrid, native_axis, official_axis
-from tnet_core.sampling.tap_sums import Taps, axis_taps, bilinear, summed
+from tnet_core.sampling.tap_sums import Taps, make_axis_taps, make_bilinear_taps, sum_taps
 
 if TYPE_CHECKING:
     from tnet_core.modeling.config import Sampling, TNetConfig
@@ -159,7 +159,7 @@ class Sampler(Frame):
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
         """All rows and columns of the source that the virtual input is interpolated from."""
         size = self.config.input_size
-        return _taken(self.source.height, size), _taken(self.source.width, size)
+        return _list_source_pixels(self.source.height, size), _list_source_pixels(self.source.width, size)
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
         """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
@@ -172,15 +172,15 @@ class Sampler(Frame):
         pixels = self.gather(rows.pixels, cols.pixels)  # (R, C, 3) uint8
         if rows.identity and cols.identity:
             return to_model_space(pixels), pixels.shape[0] * pixels.shape[1]
-        return summed(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
+        return sum_taps(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
 
     def taps(self, region: Region) -> tuple[Taps, Taps]:
         """The source rows and columns that a crop of official mode is made of."""
         top, left, bottom, right = region.visible
         size, base = self.config.input_size, self.config.base_resolution
         return (
-            axis_taps(self.source.height, size, region.y, region.h, top, bottom, base),
-            axis_taps(self.source.width, size, region.x, region.w, left, right, base),
+            make_axis_taps(self.source.height, size, region.y, region.h, top, bottom, base),
+            make_axis_taps(self.source.width, size, region.x, region.w, left, right, base),
         )
 
 
@@ -194,7 +194,7 @@ def to_bytes(values: np.ndarray) -> np.ndarray:
     return np.rint((values + 1) * 127.5).clip(0, 255).astype(np.uint8)
 
 
-def _taken(source: int, size: int) -> np.ndarray:
+def _list_source_pixels(source: int, size: int) -> np.ndarray:
     """All source pixels of one axis that the virtual axis of `size` is interpolated from."""
-    left, right, _ = bilinear(source, size)
+    left, right, _ = make_bilinear_taps(source, size)
     return np.union1d(left, right)

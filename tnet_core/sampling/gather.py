@@ -18,15 +18,15 @@ def gather_crops(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
 
     All tensors on one device. Triton's kernel is used on CUDA, and on the CPU under TRITON_INTERPRET=1.
     """
-    if triton_runs(pixels.device):
+    if is_triton_usable(pixels.device):
         from tnet_core.sampling.triton_gather import BLOCK, launch
 
         # The interpreter's time goes by programs, not by pixels.
         return launch(pixels, taps, BLOCK if pixels.is_cuda else (64, 64))
-    return reference(pixels, taps)
+    return gather_by_torch(pixels, taps)
 
 
-def reference(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
+def gather_by_torch(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
     """`gather_crops` in plain torch: what the kernel is held to."""
     flat = pixels.reshape(-1)
     count, row_taps, base = taps.rows.shape
@@ -54,7 +54,7 @@ def reference(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
 
 
 @lru_cache(maxsize=16)
-def triton_runs(device: torch.device) -> bool:
+def is_triton_usable(device: torch.device) -> bool:
     """Whether Triton's kernel works here: it is there, compiles, and says what torch says on a small case."""
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         return False
@@ -62,9 +62,9 @@ def triton_runs(device: torch.device) -> bool:
         from tnet_core.sampling.triton_gather import launch
     except ImportError:
         return False
-    pixels, taps = _small_case(device)
+    pixels, taps = _make_small_case(device)
     try:
-        agrees = torch.allclose(launch(pixels, taps), reference(pixels, taps), atol=1e-4)
+        agrees = torch.allclose(launch(pixels, taps), gather_by_torch(pixels, taps), atol=1e-4)
     except Exception as error:  # no compiler, a device too old, …: whatever it is, torch does the same work
         warnings.warn(f"Triton does not run on '{device}' ({error!r:.200}): torch gathers crops instead.", stacklevel=2)
         return False
@@ -73,7 +73,7 @@ def triton_runs(device: torch.device) -> bool:
     return agrees
 
 
-def _small_case(device: torch.device) -> tuple[Tensor, CropTaps[Tensor]]:
+def _make_small_case(device: torch.device) -> tuple[Tensor, CropTaps[Tensor]]:
     """Two crops of 20 x 20 with two taps per axis, grey at their borders, out of 9 x 11 pixels."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (9, 11, 3), dtype=np.uint8)

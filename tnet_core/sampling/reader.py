@@ -18,16 +18,16 @@ from torch import Tensor
 
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ArraySource
-from tnet_core.sampling.crop_taps import CropTaps, native_taps, official_taps, tiles
+from tnet_core.sampling.crop_taps import CropTaps, cut_tiles, make_native_taps, make_official_taps
 from tnet_core.sampling.frame import Region, Sampler
-from tnet_core.sampling.gather import gather_crops, triton_runs
+from tnet_core.sampling.gather import gather_crops, is_triton_usable
 
 _ALIGN = 16  # bytes; every array begins where any type may
 
 
 def send(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
     """Copies on the device, packed into one buffer: pinned on CUDA, so that the copy need not be waited for."""
-    ends, total = _layout([array.nbytes for array in arrays])
+    ends, total = _lay_out([array.nbytes for array in arrays])
     host = torch.empty(total, dtype=torch.uint8, pin_memory=device.type == "cuda")
     for array, end in zip(arrays, ends, strict=True):
         host.numpy()[end - array.nbytes : end].view(array.dtype).reshape(array.shape)[...] = array
@@ -42,25 +42,25 @@ def fetch(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """The tensors of one device as arrays, after one wait; those of the CPU as they are."""
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
-    packed, ends = packed_bytes(tensors)
+    packed, ends = pack_bytes(tensors)
     host = torch.empty(packed.shape, dtype=torch.uint8, pin_memory=packed.is_cuda)
     host.copy_(packed, non_blocking=True)
     torch.cuda.current_stream(packed.device).synchronize()
-    return unpacked(host.numpy().copy(), tensors, ends)  # a copy: pinned memory is too scarce to keep
+    return unpack_bytes(host.numpy().copy(), tensors, ends)  # a copy: pinned memory is too scarce to keep
 
 
-def packed_bytes(tensors: Sequence[Tensor]) -> tuple[Tensor, list[int]]:
+def pack_bytes(tensors: Sequence[Tensor]) -> tuple[Tensor, list[int]]:
     """One buffer on the tensors' device, and where each of them ends in it."""
     sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
-    ends, total = _layout(sizes)
+    ends, total = _lay_out(sizes)
     packed = torch.empty(total, dtype=torch.uint8, device=tensors[0].device)
     for tensor, size, end in zip(tensors, sizes, ends, strict=True):
         packed[end - size : end].view(tensor.dtype).view(tensor.shape).copy_(tensor)
     return packed, ends
 
 
-def unpacked(buffer: np.ndarray, like: Sequence[Tensor], ends: Sequence[int]) -> list[np.ndarray]:
-    """What `packed_bytes` packed, from the buffer's bytes."""
+def unpack_bytes(buffer: np.ndarray, like: Sequence[Tensor], ends: Sequence[int]) -> list[np.ndarray]:
+    """What `pack_bytes` packed, from the buffer's bytes."""
     arrays = []
     for tensor, end in zip(like, ends, strict=True):
         part = buffer[end - tensor.numel() * tensor.element_size() : end]
@@ -68,7 +68,7 @@ def unpacked(buffer: np.ndarray, like: Sequence[Tensor], ends: Sequence[int]) ->
     return arrays
 
 
-def _layout(sizes: Sequence[int]) -> tuple[list[int], int]:
+def _lay_out(sizes: Sequence[int]) -> tuple[list[int], int]:
     """Where each of several byte strings ends in a buffer that aligns their beginnings, and its length."""
     ends, at = [], 0
     for size in sizes:
@@ -141,11 +141,11 @@ class DeviceReader(HostReader):
     def _taps(self, regions: Sequence[Region]) -> tuple[CropTaps[np.ndarray] | None, np.ndarray | None]:
         if self.sampler.mode == "native":
             # Averaging without the kernel would be a launch per source pixel of an output pixel.
-            here = self.resident and (self.device.type == "cpu" or triton_runs(self.device))
-            return (native_taps(self.sampler, regions) if here else None), None
+            here = self.resident and (self.device.type == "cpu" or is_triton_usable(self.device))
+            return (make_native_taps(self.sampler, regions) if here else None), None
         if self.resident:
-            return official_taps(self.sampler, regions), None
-        buffer, taps = tiles(self.sampler, regions)
+            return make_official_taps(self.sampler, regions), None
+        buffer, taps = cut_tiles(self.sampler, regions)
         return taps, buffer
 
     def _cost(self, region: Region) -> int:
@@ -155,7 +155,7 @@ class DeviceReader(HostReader):
         return len(rows.pixels) * len(cols.pixels)
 
 
-def reader_for(sampler: Sampler, like: Tensor) -> HostReader:
+def choose_reader(sampler: Sampler, like: Tensor) -> HostReader:
     """How to read for a model whose weights are like this tensor."""
     chosen = os.environ.get("TNET_KERNELS") or "auto"
     if chosen not in ("auto", "on", "off"):

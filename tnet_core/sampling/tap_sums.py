@@ -30,7 +30,7 @@ class Taps:
         return self.index.shape == (1, len(self.pixels)) and bool((self.weight == 1).all())
 
 
-def bilinear(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def make_bilinear_taps(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Left tap, right tap and weight of the right tap, for a half-pixel-centred bilinear resize."""
     # float32 as the reference does, so that taps fall on the same pixels
     scale = np.float32(inputs) / np.float32(outputs)
@@ -40,14 +40,14 @@ def bilinear(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 @lru_cache(maxsize=512)
-def axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
+def make_axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
     """The taps of one axis of a crop.
 
     source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
     pixels outside first … last set to zero. There are no pixels where nothing is inside.
     """
-    near, far, toward_far = bilinear(length, base)
-    left, right, toward_right = bilinear(source, size)
+    near, far, toward_far = make_bilinear_taps(length, base)
+    left, right, toward_right = make_bilinear_taps(source, size)
     columns, weights = [], []
     for virtual, weight in ((near + start, 1 - toward_far), (far + start, toward_far)):
         inside = (virtual >= first) & (virtual < last)
@@ -67,21 +67,21 @@ def axis_taps(source: int, size: int, start: int, length: int, first: int, last:
     return Taps(pixels, index, weight)
 
 
-def summed(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
+def sum_taps(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
     """(R, C, 3) uint8, the crossings of the taps' pixels -> (b, b, 3) float32 in [-1, 1]."""
     height, width = rows.weight.shape[1], cols.weight.shape[1]
     if not pixels.size:
         return np.zeros((height, width, 3), np.float32)
     values = torch.from_numpy(pixels.astype(np.float32))  # (R, C, 3)
     if not rows.identity:
-        values = _along_first(values, rows)  # (b, C, 3)
+        values = _sum_first_axis(values, rows)  # (b, C, 3)
     if not cols.identity:
-        values = _along_first(values.transpose(0, 1).contiguous(), cols).transpose(0, 1)
+        values = _sum_first_axis(values.transpose(0, 1).contiguous(), cols).transpose(0, 1)
     there = torch.from_numpy(np.outer(rows.weight.sum(0), cols.weight.sum(0))).unsqueeze(2)  # (b, b, 1)
     return (values * (2 / 255) - there).contiguous().numpy()
 
 
-def _along_first(values: Tensor, taps: Taps) -> Tensor:
+def _sum_first_axis(values: Tensor, taps: Taps) -> Tensor:
     """(P, …) -> (b, …)."""
     index, weight = (torch.from_numpy(np.array(table.T, order="C")) for table in (taps.index, taps.weight))
     made = F.embedding_bag(index, values.flatten(1), mode="sum", per_sample_weights=weight)

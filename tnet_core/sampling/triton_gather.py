@@ -60,13 +60,13 @@ def gather_kernel(
     weight = weight_y[:, None] * weight_x[None, :]
     target = out + ((crop * base + y[:, None]) * base + x[None, :]) * 3
     shown = in_y[:, None] & in_x[None, :]
-    tl.store(target, _finished(red, weight, scale, ROUND), mask=shown)
-    tl.store(target + 1, _finished(green, weight, scale, ROUND), mask=shown)
-    tl.store(target + 2, _finished(blue, weight, scale, ROUND), mask=shown)
+    tl.store(target, _finish(red, weight, scale, ROUND), mask=shown)
+    tl.store(target + 1, _finish(green, weight, scale, ROUND), mask=shown)
+    tl.store(target + 2, _finish(blue, weight, scale, ROUND), mask=shown)
 
 
 @triton.jit
-def _finished(total, weight, scale, ROUND: tl.constexpr):  # noqa: N803
+def _finish(total, weight, scale, ROUND: tl.constexpr):  # noqa: N803
     """A sum of bytes to [-1, 1]: as it is, grey where weight is missing, or in whole levels (see `taps.Round`)."""
     if ROUND == 0:
         return total * (2 / 255) - weight

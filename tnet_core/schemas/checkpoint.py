@@ -56,7 +56,11 @@ class CheckpointConfig(Schema):
     @classmethod
     def describe(cls, model: TNetConfig, class_names: Sequence[str] = (), **settings: Any) -> Self:
         """Return the configuration of a model with its derived fields filled in."""
-        derived = {"preprocessing": preprocessing_of(model), "trained_budget": model.budget, "survey": model.survey}
+        derived = {
+            "preprocessing": describe_preprocessing(model),
+            "trained_budget": model.budget,
+            "survey": model.survey,
+        }
         return cls.make(schema=1, model=model, class_names=tuple(class_names), **derived, **settings)
 
     @model_validator(mode="after")
@@ -68,7 +72,7 @@ class CheckpointConfig(Schema):
         for index, name in enumerate(self.class_names):
             if seen.setdefault(name, index) != index:
                 raise ValueError(f"has the name '{name}' for the classes {seen[name]} and {index}; make them different")
-        if self.preprocessing is not None and self.preprocessing != preprocessing_of(self.model):
+        if self.preprocessing is not None and self.preprocessing != describe_preprocessing(self.model):
             raise ValueError("has a field 'preprocessing' that contradicts its field 'model'")
         if self.trained_budget is not None and self.trained_budget != self.model.budget:
             raise ValueError("has a field 'trained_budget' that contradicts its field 'model'")
@@ -83,7 +87,7 @@ class CheckpointConfig(Schema):
         return {name: value for name, value in content.items() if name not in newer}  # so that older versions read it
 
 
-def preprocessing_of(config: TNetConfig) -> dict[str, Any]:
+def describe_preprocessing(config: TNetConfig) -> dict[str, Any]:
     """Return how pixels become the network's input, in words and numbers another program can follow."""
     official = config.sampling == "official"
     return {

@@ -26,7 +26,7 @@ MAX_BYTES = {CONFIG_FILE: 16 << 20, TENSOR_FILE: 8 << 30, EVALUATION_FILE: 16 <<
 _PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
-def pickles_among(names: Iterable[str]) -> list[str]:
+def find_pickles(names: Iterable[str]) -> list[str]:
     """The names that are pickled weights by their suffix."""
     return sorted(name for name in names if name.lower().endswith(_PICKLE_SUFFIXES))
 
@@ -98,7 +98,7 @@ def temporary_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def readable_size(size: int) -> str:
+def format_size(size: int) -> str:
     """'17 B', '1.2 kB', '20.4 MB', …"""
     if size < 1000:
         return f"{size} B"

@@ -21,7 +21,10 @@ def parse_json(data: bytes) -> Any:
     """Return the value of a JSON text; the error begins with 'it'."""
     try:
         value = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
+            data.decode("utf-8"),
+            object_pairs_hook=_refuse_duplicates,
+            parse_float=_parse_finite,
+            parse_constant=_refuse_nan,
         )
     except TNetError:
         raise
@@ -66,7 +69,7 @@ def _check_text(text: str) -> None:
         raise TNetError("it holds text that is not valid Unicode.") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -75,14 +78,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise TNetError(f"the number {text[:40]} is too large.")
     return value
 
 
-def _no_constant(text: str) -> float:
+def _refuse_nan(text: str) -> float:
     raise TNetError(f"{text} is not a JSON number.")
 
 

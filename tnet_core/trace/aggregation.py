@@ -133,7 +133,7 @@ class Aggregator:
         """Whether the weights of all these sets are at hand without a model."""
         return self.uniform or all(tuple(sorted(rows)) in self._table for rows in sets)
 
-    def stored(self) -> list[tuple[int, ...]]:
+    def list_known(self) -> list[tuple[int, ...]]:
         """The sets of rows whose weights are at hand."""
         return sorted(self._table)
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tnet_core.trace.trace import Trace
 
 
-def restricted(trace: Trace, positions: Sequence[int]) -> Trace:
+def restrict_trace(trace: Trace, positions: Sequence[int]) -> Trace:
     """Only these looks, in the order of the trace. A look inside another one needs that one."""
-    return retaken(trace, sorted(trace.select(subset=positions)), trace.policy)
+    return retake_looks(trace, sorted(trace.select(subset=positions)), trace.policy)
 
 
-def retaken(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Trace:
+def retake_looks(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Trace:
     """As if only these looks had been taken, in this order; a look inside another one comes after it."""
     kept = trace.select(subset=positions)
     new: dict[int | None, int | None] = {None: None}
@@ -33,9 +33,9 @@ def retaken(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Tr
         trace,
         policy=policy,
         stop=None,  # it was not the rule that chose these
-        budget=_budget(looks, len(trace.budget)),
+        budget=_find_budget(looks, len(trace.budget)),
         locations=looks,
-        distributions=tuple(_moved(grid, new) for grid in trace.distributions if grid.parent in new),
+        distributions=tuple(_renumber(grid, new) for grid in trace.distributions if grid.parent in new),
         timing=Timing(trace.timing.opening, tuple(trace.timing.seconds[row] for row in rows), trace.timing.peak_memory),
         pixels_read=tuple(trace.pixels_read[row] for row in rows),
         aggregator=trace.aggregator.only(rows),
@@ -43,11 +43,11 @@ def retaken(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Tr
     )
 
 
-def _moved(grid: Distribution, new: dict[int | None, int | None]) -> Distribution:
+def _renumber(grid: Distribution, new: dict[int | None, int | None]) -> Distribution:
     return replace(grid, parent=new[grid.parent])
 
 
-def _budget(looks: Sequence[Location], levels: int) -> tuple[int, ...]:
+def _find_budget(looks: Sequence[Location], levels: int) -> tuple[int, ...]:
     """The smallest one that has room for these looks."""
     most = [0] * levels
     taken: dict[int | None, int] = {}

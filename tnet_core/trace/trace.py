@@ -33,7 +33,7 @@ from tnet_core.stopping import compute_probabilities
 from tnet_core.trace.aggregation import Aggregator
 from tnet_core.trace.json import dump, parse
 from tnet_core.trace.notebook import to_frame
-from tnet_core.trace.restriction import restricted
+from tnet_core.trace.restriction import restrict_trace
 
 if TYPE_CHECKING:
     from tnet_core.modeling.tnet import TNet
@@ -141,7 +141,7 @@ class Trace(TraceFields):
 
     def only(self, positions: Sequence[int]) -> Trace:
         """A trace of these looks alone, in their order here; a look inside another one needs that one."""
-        return restricted(self, positions)
+        return restrict_trace(self, positions)
 
     def budgets(self) -> Iterator[tuple[int, ...]]:
         """Every budget up to that of the run, smallest first."""

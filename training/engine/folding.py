@@ -69,7 +69,7 @@ def _fold(model: TNet, is_foldable: Callable[[Pair], bool]) -> list[Pair]:
 @torch.no_grad()
 def run_backbone(model: TNet, images: Tensor) -> list[Tensor]:
     """Return feature vectors and location maps of the backbone in evaluation mode."""
-    with _evaluating(model.features.body) as body, model.features.tapped() as maps:
+    with _evaluating(model.features.body) as body, model.features.collect_maps() as maps:
         return [body(images), *maps]
 
 
@@ -124,7 +124,7 @@ def find_pairs(model: TNet) -> dict[Pair, torch.Size]:
         elif isinstance(module, nn.BatchNorm2d) and module.track_running_stats:
             handles.append(module.register_forward_pre_hook(before_norm))
     try:
-        with _evaluating(body), model.features.tapped() as maps:
+        with _evaluating(body), model.features.collect_maps() as maps:
             body(make_example(model))
     finally:
         for handle in handles:

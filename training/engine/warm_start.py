@@ -20,7 +20,7 @@ from torch import Tensor
 import tnet_core as tn
 from tnet_core.checkpoints.digests import check_digest, digest, matches_etag
 from tnet_core.checkpoints.hub_client import HubClient
-from tnet_core.checkpoints.hub_errors import offline
+from tnet_core.checkpoints.hub_errors import explain_offline
 from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
 from tnet_core.schemas.files import TENSOR_FILE
@@ -111,16 +111,16 @@ def _read_tensors(path: Path, name: str) -> dict[str, Tensor]:
 
 
 def _download(client: HubClient) -> Path:
-    path = client.cached(TENSOR_FILE, "main")
+    path = client.find_cached(TENSOR_FILE, "main")
     if client.offline:
         if path is None:
-            raise offline(client.hub_id)
+            raise explain_offline(client.hub_id)
         return path
     remote = client.ask(TENSOR_FILE, "main")
     if remote is None:
         raise TNetError(f"The Hub repository '{client.hub_id.repo}' has no '{TENSOR_FILE}'.")
     client.remember_revision(remote.commit)
-    path = client.cached(TENSOR_FILE, remote.commit) or client.download(TENSOR_FILE, remote.commit, remote.size)
+    path = client.find_cached(TENSOR_FILE, remote.commit) or client.download(TENSOR_FILE, remote.commit, remote.size)
     if matches_etag(path, digest(path).sha256, remote.etag) is False:
         client.forget(path)
         raise TNetError(

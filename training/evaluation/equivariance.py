@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tnet_core.counterfactual import Lattice, Move, Placement, compare, moved, place, score
+from tnet_core.counterfactual import Lattice, Move, Placement, compare, compute_score, move_content, place
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
 from training.evaluation.bootstrap import compute_interval, compute_share_interval, resample_means
@@ -64,7 +64,7 @@ def measure_moves(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.nda
     found = {}
     for name in MOVES:
         plans = [plan_move(name, lattice, p.shape[1], p.shape[0]) for lattice, p in zip(lattices, pixels, strict=True)]
-        changed = [moved(image, plan) for image, plan in zip(pixels, plans, strict=True)]
+        changed = [move_content(image, plan) for image, plan in zip(pixels, plans, strict=True)]
         looks = look_at(
             model, replace(batch, images=_restore_format(batch, changed)), _make_thumbnail_tree(model.config)
         )
@@ -144,7 +144,7 @@ class _Means:
     def __init__(self, means: np.ndarray) -> None:
         self._means = means
         self.content, self.position = (self._divide(column, 2) for column in (0, 1))
-        self.score = score(self.content, self.position)
+        self.score = compute_score(self.content, self.position)
         self.right = self._divide(7, 8)
 
     def compute_share(self, name: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tnet_core.checkpoints.card import CheckpointCard, card_of, describe
-from tnet_core.checkpoints.drafting import UNKNOWN, told
+from tnet_core.checkpoints.drafting import UNKNOWN, read_provenance
 from tnet_core.checkpoints.format import load_folder
 from tnet_core.checkpoints.hub_client import LIBRARY_NAME
 from tnet_core.schemas.evaluation import BudgetResult, Evaluation, read_evaluation
@@ -45,7 +45,7 @@ class Details:
         """Take each detail from the options, else from the checkpoint's provenance."""
 
         def choose(key: str) -> str:
-            value = given.get(key) or told(card, key)
+            value = given.get(key) or read_provenance(card, key)
             return "" if value == UNKNOWN else value
 
         dataset = choose("dataset") or (card.evaluation.dataset if card.evaluation else "")

@@ -112,7 +112,7 @@ def _build_overlaps(a: Trace, b: Trace, most: Sequence[int]) -> dict[str, list[l
     """Return budget -> for each level the share of cells and of area in common."""
     found = {}
     for budget in itertools.product(*(range(limit + 1) for limit in most)):
-        share = compare.overlap(a, b, compare.within(a, budget), compare.within(b, budget))
+        share = compare.overlap(a, b, compare.select_within(a, budget), compare.select_within(b, budget))
         found[",".join(map(str, budget))] = [[share.cells[level], share.area[level]] for level in share.cells]
     return found
 

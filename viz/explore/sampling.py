@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core import TNetConfig, Trace
-from tnet_core.budget import MOST_LEVELS, extended
+from tnet_core.budget import MOST_LEVELS, extend_budget
 from tnet_core.sampling.frame import Frame
 
 Choice = tuple[str, str]  # what the page asks for, and what it is called
@@ -97,7 +97,7 @@ def _describe_depth(trace: Trace, budget: Sequence[int], max_looks: int) -> str:
     if levels <= config.levels:
         return ""
     told = f" Looks go on inside looks until one has no more pixels than the network sees, {levels} levels in all."
-    if not budget or tuple(budget) == extended(config, config.budget, levels):
+    if not budget or tuple(budget) == extend_budget(config, config.budget, levels):
         return told
     written = " × ".join(map(str, budget))
     return f"{told} Deep ones take fewer looks than training would ({written}): a page has room for {max_looks}."

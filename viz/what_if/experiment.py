@@ -8,7 +8,17 @@ from functools import cached_property
 
 from tnet_core import Trace
 from tnet_core.checkpoints import CheckpointCard
-from tnet_core.counterfactual import Fate, Followed, Lattice, Placement, Pull, compare, fates, find_look_at, pull
+from tnet_core.counterfactual import (
+    Fate,
+    Followed,
+    Lattice,
+    Placement,
+    Pull,
+    compare,
+    find_fates,
+    find_look_at,
+    measure_pull,
+)
 from tnet_core.records import Box
 from viz.common.evaluation import Estimate, read_estimate, read_mapping, read_text
 from viz.common.text import format_percent
@@ -86,7 +96,7 @@ class Experiment:
         if self.copied is None:
             return None
         old, new = (trace.distributions[0].logits.ravel() for trace in (self.before, self.after))
-        return pull(old, new, self.before.cell_boxes(), *self.copied, self.copy)
+        return measure_pull(old, new, self.before.cell_boxes(), *self.copied, self.copy)
 
     @property
     def copy_box(self) -> Box | None:
@@ -105,7 +115,7 @@ class Experiment:
         if self.placement is None:
             return []
         before, after = self.cells
-        return fates(before[:k], after[:k], self.lattice, self.placement)
+        return find_fates(before[:k], after[:k], self.lattice, self.placement)
 
     def build_budget(self, k: int) -> tuple[int, ...]:
         """Return the budget of the first k looks at the whole picture, with all looks inside them."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
-from tnet_core.counterfactual import Lattice, compare, moved
+from tnet_core.counterfactual import Lattice, compare, move_content
 from training.evaluation.equivariance import MOVES, plan_move
 from training.evaluation.plan import Options
 from training.evaluation.run import evaluate
@@ -114,7 +114,7 @@ def test_the_numbers_are_those_of_single_traversals() -> None:
             height, width = image.shape[:2]
             lattice = Lattice.of(NATIVE, width, height)
             plan = plan_move(name, lattice, width, height)
-            before, after = (tn.traverse(model, pixels, (0,)) for pixels in (image, moved(image, plan)))
+            before, after = (tn.traverse(model, pixels, (0,)) for pixels in (image, move_content(image, plan)))
             old, new = (trace.distributions[0].logits.reshape(1, -1) for trace in (before, after))
             one = compare(old, new, lattice, plan)
             content.append(one.content[0])
