@@ -18,7 +18,7 @@ MOST_LEVELS = 12
 
 
 def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels: int | None) -> tuple[int, ...]:
-    """A valid budget for `levels` processing levels (default: the configuration's).
+    """Return a valid budget for `levels` processing levels (default: the configuration's).
 
     None is the budget of training; for levels beyond those of training its last entry is repeated.
     """
@@ -52,7 +52,7 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
 
 
 def extend_budget(config: TNetConfig, budget: Sequence[int] | int | None, depth: int) -> Sequence[int] | int | None:
-    """A budget for a depth nobody counted: what is given, then the last entry of training for each further level."""
+    """Return a budget for a depth nobody counted: what is given, then training's last entry for each further level."""
     if budget is None or config.is_baseline:
         return budget
     given = budget_entries(budget)
@@ -62,7 +62,7 @@ def extend_budget(config: TNetConfig, budget: Sequence[int] | int | None, depth:
 
 
 def budget_entries(budget: Sequence[int] | int) -> tuple[int, ...]:
-    """The numbers of a budget; a single one stands for two levels."""
+    """Return the numbers of a budget; a single one stands for two levels."""
     if not isinstance(budget, (str, bytes)) and not np.ndim(budget):
         return (whole(budget, "A budget"),)
     return tuple(whole(k, "A budget entry") for k in entries(budget, "A budget"))

@@ -24,12 +24,12 @@ _TRUNCATED_STD = 0.87962566103423978  # standard deviation of a unit normal cut 
 
 
 def default_device() -> torch.device:
-    """CUDA where present, the CPU everywhere else."""
+    """Return CUDA where it is present, the CPU everywhere else."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def choose_device(device: torch.device | str | None) -> torch.device:
-    """The device meant, if this machine has it."""
+    """Return the device that is meant, if this machine has it."""
     if device is None:
         return default_device()
     try:
@@ -51,7 +51,7 @@ def place(model: TNet, device: torch.device | str | None) -> TNet:
 
 
 def build(config: TNetConfig, seed: int = 0, *, device: torch.device | str | None = None) -> TNet:
-    """A model in eval mode; the same seed gives the same weights, and global random state is untouched."""
+    """Build a model in eval mode; the same seed gives the same weights, and global random state is untouched."""
     if not isinstance(config, TNetConfig):
         raise TNetError(f"A model is built from a TNetConfig, such as tn.preset(NAME), not from {config!r:.60}.")
     target = choose_device(device)

@@ -34,7 +34,7 @@ class UnitCosts:
 
 
 def count_parameters(config: TNetConfig) -> int:
-    """All values a checkpoint stores, as the paper counts: BN statistics and the reward baseline too."""
+    """Count all values a checkpoint stores, as the paper does: BN statistics and the reward baseline too."""
     _require_config(config)
     return unit_costs(config).parameters
 
@@ -45,7 +45,7 @@ def _require_config(config: object) -> None:
 
 
 def flops(config: TNetConfig, budget: Sequence[int] | int | None = None, levels: int | None = None) -> int:
-    """Multiplications of one image with the given looks per grid (default: those of training)."""
+    """Return the multiplications of one image with the given looks per grid (default: those of training)."""
     _require_config(config)
     looks, grids, width = 0, 0, 1
     for k in check_budget(config, budget, levels):
@@ -56,7 +56,7 @@ def flops(config: TNetConfig, budget: Sequence[int] | int | None = None, levels:
 
 
 def looks_cost(config: TNetConfig, looks: int, grids: int) -> tuple[int, int]:
-    """(multiplications, parameters) of a thumbnail, `looks` looks and `grids` scored grids."""
+    """Return (multiplications, parameters) of a thumbnail, `looks` looks and `grids` scored grids."""
     unit = unit_costs(config)
     count = looks + 1
     total = count * (unit.look + unit.weigh_each) + grids * unit.locate + unit.weigh + unit.classify
@@ -65,7 +65,7 @@ def looks_cost(config: TNetConfig, looks: int, grids: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=128)
 def unit_costs(config: TNetConfig) -> UnitCosts:
-    """Measured by running each part once on the meta device: shapes only, no weights, no arithmetic."""
+    """Measure each part by running it once on the meta device: shapes only, no weights, no arithmetic."""
     with torch.device("meta"):
         model = TNet(config).eval()
         base, width = config.base_resolution, model.features.num_features

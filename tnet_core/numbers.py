@@ -10,7 +10,7 @@ from tnet_core.errors import TNetError
 
 
 def whole(value: object, what: str, low: int | None = None, high: int | None = None) -> int:
-    """A whole number within bounds (numpy's integers too), or a sentence that names `what`."""
+    """Return a whole number within bounds (numpy's integers too), or a sentence that names `what`."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -26,7 +26,7 @@ def whole(value: object, what: str, low: int | None = None, high: int | None = N
 
 
 def entries(value: object, what: str) -> tuple[object, ...]:
-    """The members of a list-like value, or a sentence that names `what`."""
+    """Return the members of a list-like value, or a sentence that names `what`."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -55,6 +55,6 @@ def _centre_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """Return the softmax along the last axis."""
     exponentials = np.exp(logits - logits.max(-1, keepdims=True))
     return exponentials / exponentials.sum(-1, keepdims=True)

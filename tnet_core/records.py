@@ -124,7 +124,7 @@ class Cost:
 
 
 def union_area(boxes: Sequence[Box]) -> float:
-    """Exact area of the union of boxes, by coordinate compression."""
+    """Return the exact area of the union of boxes, by coordinate compression."""
     if not boxes:
         return 0.0
     corners = np.asarray(boxes, dtype=np.float64)
@@ -138,7 +138,7 @@ def union_area(boxes: Sequence[Box]) -> float:
 
 
 def pixel_box(box: Box, width: int, height: int) -> tuple[int, int, int, int]:
-    """The box in whole pixels inside the picture, at least one of them."""
+    """Return the box in whole pixels inside the picture, at least one of them."""
     x0, x1 = _pixels(box[0], box[2], width)
     y0, y1 = _pixels(box[1], box[3], height)
     return x0, y0, x1, y1

@@ -71,7 +71,7 @@ class Calibration:
                 object.__setattr__(self, name, _check_share(getattr(self, name), "A calibration error"))
 
     def describe(self) -> str:
-        """'temperature 0.71, calibration error 14.4 % before and 4.8 % after'."""
+        """Return 'temperature 0.71, calibration error 14.4 % before and 4.8 % after'."""
         if self.error_before is None or self.error_after is None:
             return f"temperature {self.temperature:g}"
         errors = f"{100 * self.error_before:.1f} % before and {100 * self.error_after:.1f} % after"
@@ -92,11 +92,11 @@ class StoppingRule:
         object.__setattr__(self, "threshold", _check_share(self.threshold, "A stopping threshold"))
 
     def is_met(self, looks: int, probability: float) -> bool:
-        """Whether to stop after so many looks with this highest probability."""
+        """Tell whether to stop after so many looks with this highest probability."""
         return looks >= self.most or (looks >= self.least and probability > self.threshold)
 
     def describe(self) -> str:
-        """'at least 1 and at most 3 looks, until a class has more than 85 %'."""
+        """Return 'at least 1 and at most 3 looks, until a class has more than 85 %'."""
         if self.least == self.most:
             return f"always {self.most} look{'' if self.most == 1 else 's'}"
         return (
@@ -115,7 +115,7 @@ class StopPoint:
     reason: Literal["sure", "most", "budget"]  # the threshold was exceeded; the rule's or the budget's last look
 
     def describe(self) -> str:
-        """One sentence for a person."""
+        """Return one sentence for a person."""
         taken = f"after {self.looks} look{'' if self.looks == 1 else 's'}" if self.looks else "at the thumbnail"
         share = f"{100 * self.probability:.3g} %"
         if self.reason == "sure":

@@ -38,7 +38,7 @@ class CheckpointCard:
     evaluation: Evaluation | None = None
 
     def text(self) -> str:
-        """Several lines for a terminal; nothing in them can control it."""
+        """Return several lines for a terminal; nothing in them can control it."""
         rows: list[tuple[str, str]] = [("source", self.source), ("origin", self.origin)]
         rows += [("title", self.title), ("about", self.description)]
         if self.config is not None:
@@ -79,14 +79,14 @@ def registry_card(entry: Entry) -> CheckpointCard:
 
 
 def card_of(model: TNet) -> CheckpointCard:
-    """The card of a model; one that was never loaded has a card that says so."""
+    """Return the card of a model; one that was never loaded has a card that says so."""
     if isinstance(model.card, CheckpointCard):
         return model.card
     return CheckpointCard(source=model.source, origin="Not loaded from a checkpoint.", config=model.config)
 
 
 def describe(config: TNetConfig) -> str:
-    """One line about an architecture."""
+    """Return one line about an architecture."""
     if config.is_baseline:
         return f"plain {config.backbone} classifier, {config.num_classes} classes, {config.base_resolution} px"
     looks = " x ".join(str(k) for k in config.budget) or "0"

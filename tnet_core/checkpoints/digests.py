@@ -26,7 +26,7 @@ _SETTLED_NS = 100_000_000  # a file touched less than 0.1 s ago could change aga
 
 
 def cache_folder() -> Path:
-    """Where this project keeps what it may lose."""
+    """Return the folder where this project keeps what it may lose."""
     chosen = os.environ.get("TNET_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def digest(path: Path, *, remembered: bool = True) -> FileDigest:
-    """sha256 and size of a file; a remembered verdict saves the hashing."""
+    """Return sha256 and size of a file; a remembered verdict saves the hashing."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -51,7 +51,7 @@ def digest(path: Path, *, remembered: bool = True) -> FileDigest:
 
 
 def is_remembered(path: Path) -> bool:
-    """Whether the file is exactly what it was when it was last found good."""
+    """Tell whether the file is exactly what it was when it was last found good."""
     try:
         return _recall(path, path.stat()) is not None
     except OSError:
@@ -84,7 +84,7 @@ def remember(path: Path, sha256: str, *, patiently: bool = False) -> None:
 
 
 def check_digest(path: Path, expected: FileDigest, *, remembered: bool = True) -> str | None:
-    """None if the file is what it must be, otherwise what is wrong with it."""
+    """Return what is wrong with a file, None if it is what it must be."""
     try:
         size = path.stat().st_size
     except OSError as error:

@@ -28,7 +28,7 @@ def draft(
     registry: Path,
     given: Mapping[str, str | None],
 ) -> str:
-    """A registry file with one entry; `given` overrides what the checkpoint tells about itself.
+    """Return a registry file with one entry; `given` overrides what the checkpoint tells about itself.
 
     `registry` is where the text will be stored: a source folder is relative to it.
     """
@@ -53,7 +53,7 @@ def draft(
 
 
 def read_provenance(card: CheckpointCard, key: str) -> str:
-    """What the provenance says under a key, on one line, or that it says nothing."""
+    """Return what the provenance says under a key, on one line, or that it says nothing."""
     value = card.provenance.get(key)
     if not isinstance(value, str):
         return UNKNOWN
@@ -62,7 +62,7 @@ def read_provenance(card: CheckpointCard, key: str) -> str:
 
 
 def make_id(text: str) -> str:
-    """A registry id made from a folder's or repository's name."""
+    """Return a registry id made from a folder's or repository's name."""
     name = text.partition("@")[0].rpartition("/")[2].rpartition(":")[2]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("._-")[:64].strip("._-") or "checkpoint"
 

@@ -39,7 +39,7 @@ class CheckpointNotice(UserWarning):
 
 
 def warn_notice(text: str) -> None:
-    """How notices are given where no callback was passed."""
+    """Give a notice as a warning, as is done where no callback was passed."""
     warnings.warn(text, CheckpointNotice, stacklevel=2)
 
 
@@ -103,7 +103,7 @@ def load_folder(
 
 
 def check_folder(folder: str | Path) -> Path:
-    """The folder, if it can be a checkpoint; otherwise the reason why it cannot."""
+    """Return the folder, if it can be a checkpoint; otherwise the reason why it cannot."""
     path = Path(folder)
     try:
         if path.is_file():
@@ -183,7 +183,7 @@ def expected_tensors(config: TNetConfig) -> dict[str, Tensor]:
 
 
 def empty_model(config: TNetConfig) -> TNet:
-    """A model whose constants are set and whose parameters are not: every tensor must be assigned."""
+    """Return a model whose constants are set and whose parameters are not: every tensor must be assigned."""
     with _WithoutInitialisation():
         return _construct(config)
 

@@ -37,13 +37,13 @@ class LocalCheckpoint:
 
 
 def fetch_pinned(hub_id: HubId, files: Mapping[str, FileDigest]) -> LocalCheckpoint:
-    """The files of a registry entry: they must have the given sizes and hashes."""
+    """Fetch the files of a registry entry: they must have the given sizes and hashes."""
     found = _fetch_listed(HubClient(hub_id), files, f"'{hub_id}'")
     return LocalCheckpoint(found[CONFIG_FILE].parent, hub_id.revision, dict(files))
 
 
 def fetch_pictures(examples: ExampleSet) -> dict[str, Path]:
-    """The example pictures of a registry entry, which lie in a Hub data set, each with the listed size and hash.
+    """Fetch the example pictures of a registry entry from a Hub data set, each with the listed size and hash.
 
     Nothing in them is decoded here: open them as `ImageSource`, which does not trust them either.
     """
@@ -51,7 +51,7 @@ def fetch_pictures(examples: ExampleSet) -> dict[str, Path]:
 
 
 def _fetch_listed(client: HubClient, files: Mapping[str, FileDigest], whose: str) -> dict[str, Path]:
-    """The files in the local cache, as the registry lists them; needs no network once they are there."""
+    """Return the files in the local cache, as the registry lists them; needs no network once they are there."""
     commit = client.hub_id.revision
     paths = {name: client.find_cached(name, commit) for name in files}
     wrong = [name for name, path in paths.items() if path is None or check_digest(path, files[name]) is not None]
@@ -83,14 +83,14 @@ def _fetch_listed(client: HubClient, files: Mapping[str, FileDigest], whose: str
 
 
 def cached_files(hub_id: HubId, files: Mapping[str, FileDigest]) -> Path | None:
-    """The cached folder of a pinned checkpoint, unchecked, or None if it was not downloaded completely."""
+    """Return the cached folder of a pinned checkpoint, unchecked, or None if it was not downloaded completely."""
     client = HubClient(hub_id)
     paths = [client.find_cached(name, hub_id.revision) for name in files]
     return paths[0].parent if paths[0] is not None and None not in paths else None
 
 
 def fetch(hub_id: HubId, on_notice: Notice | None = None) -> LocalCheckpoint:
-    """Any repository in our format; what a branch or tag means now is announced and pinned."""
+    """Fetch any repository in our format; what a branch or tag means now is announced and pinned."""
     notify = on_notice or warn_notice
     client = HubClient(hub_id)
     if hub_id.pinned and (found := _from_cache(client, hub_id.revision)) is not None:
@@ -113,7 +113,7 @@ def fetch(hub_id: HubId, on_notice: Notice | None = None) -> LocalCheckpoint:
 
 
 def _list_remote_files(client: HubClient, revision: str) -> dict[str, RemoteFile]:
-    """What the repository has of our files, before anything is downloaded."""
+    """List what the repository has of our files, before anything is downloaded."""
     found: dict[str, RemoteFile] = {}
     for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE, README_FILE):
         remote = client.ask(name, revision)
@@ -146,7 +146,7 @@ def _refuse_missing(client: HubClient, name: str, revision: str) -> None:
 
 
 def _download_sound(client: HubClient, name: str, remote: RemoteFile) -> tuple[Path, FileDigest]:
-    """A file that is what the Hub says it is; a damaged copy in the cache is replaced."""
+    """Return a file that is what the Hub says it is; a damaged copy in the cache is replaced."""
     path = client.find_cached(name, remote.commit)
     if path is not None and (found := _hash_if_sound(path, remote.etag, remote.size)) is not None:
         return path, found
@@ -162,7 +162,7 @@ def _download_sound(client: HubClient, name: str, remote: RemoteFile) -> tuple[P
 
 
 def _from_cache(client: HubClient, revision: str) -> LocalCheckpoint | None:
-    """The checkpoint without any network, if all of it is there and its hashes say it is sound."""
+    """Return the checkpoint without any network, if all of it is there and its hashes say it is sound."""
     checked: dict[str, tuple[Path, FileDigest]] = {}
     for name in _ORDER:
         path = client.find_cached(name, revision)
@@ -180,7 +180,7 @@ def _from_cache(client: HubClient, revision: str) -> LocalCheckpoint | None:
 
 
 def _hash_if_sound(path: Path, etag: str, size: int | None = None) -> FileDigest | None:
-    """The file's hash, if it agrees with the Hub's name for its content."""
+    """Return the file's hash, if it agrees with the Hub's name for its content."""
     found = digest(path)
     agrees = matches_etag(path, found.sha256, etag)
     if agrees is False or (size is not None and found.size != size):

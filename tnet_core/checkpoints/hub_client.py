@@ -80,7 +80,7 @@ class HubClient:
         self._storage = self.cache / repo_folder_name(repo_id=hub_id.repo, repo_type=kind)
 
     def find_cached(self, name: str, revision: str) -> Path | None:
-        """The file in the cache, without a network; a branch means what it meant when last asked."""
+        """Return the file in the cache, without a network; a branch means what it meant when last asked."""
         found = self._guard(
             lambda: try_to_load_from_cache(
                 self.hub_id.repo, name, cache_dir=self.cache, revision=revision, repo_type=self.kind
@@ -98,7 +98,7 @@ class HubClient:
             return  # a cache that cannot be written is complained about by the download itself
 
     def ask(self, name: str, revision: str) -> RemoteFile | None:
-        """Size, commit and content id of a file, or None if the repository lacks it.
+        """Return size, commit and content id of a file, or None if the repository lacks it.
 
         Answers within seconds even when nobody is there: the library's downloads retry for minutes.
         """
@@ -132,12 +132,12 @@ class HubClient:
         return RemoteFile(commit, size, etag)
 
     def list_names(self, revision: str) -> list[str]:
-        """All file names of the repository."""
+        """Return all file names of the repository."""
         info = self._guard(lambda: self._call_briefly(lambda: self._info(revision)))
         return [file.rfilename for file in info.siblings or []]
 
     def is_private(self) -> bool | None:
-        """Whether the repository is private; None if there is none that may be seen."""
+        """Tell whether the repository is private; None if there is none that may be seen."""
 
         def ask() -> bool | None:
             try:
@@ -211,7 +211,7 @@ class HubClient:
 
 
 def _bounded_bar(name: str, limit: int) -> type[hub_tqdm]:
-    """The library's progress bar, which also ends a transfer that exceeds what was announced."""
+    """Return the library's progress bar, which also ends a transfer that exceeds what was announced."""
 
     class Bar(hub_tqdm):
         monitor_interval = 0  # tqdm starts one watching thread for every class of bar, and this is a new class

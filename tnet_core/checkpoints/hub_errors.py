@@ -36,7 +36,7 @@ from tnet_core.schemas.hub_id import HubId
 
 
 def explain(error: BaseException, hub_id: HubId, endpoint: str) -> TNetError:
-    """The sentence for an error raised by the Hub's library while it dealt with a repository."""
+    """Return the sentence for an error raised by the Hub's library while it dealt with a repository."""
     if isinstance(error, TNetError):
         return error
     if isinstance(error, LocalEntryNotFoundError) and error.__cause__ is not None:

@@ -72,7 +72,7 @@ def load_entry(entry: Entry, *, device: torch.device | str | None = None, on_not
 
 
 def entry_folder(entry: Entry) -> Path:
-    """Where an entry's files are, all of them checked; a bundled one that is not there comes from the Hub."""
+    """Return the folder of an entry, all files checked; a bundled one that is not there comes from the Hub."""
     if entry.folder is None or (entry.hub is not None and not entry.folder.is_dir()):
         assert entry.hub is not None
         return fetch_pinned(entry.hub.id, entry.files).folder
@@ -87,7 +87,7 @@ def entry_folder(entry: Entry) -> Path:
 
 
 def entry_card(entry: Entry, *, on_notice: Notice | None = None) -> CheckpointCard:
-    """All that is known about an entry without downloading anything."""
+    """Return all that is known about an entry without downloading anything."""
     card, here = registry_card(entry), entry.folder is not None and entry.folder.is_dir()
     if not here and (entry.hub is None or cached_files(entry.hub.id, entry.files) is None):
         return replace(card, origin=f"Registry '{entry.registry.name}', {entry.where}, not downloaded yet.")

@@ -34,7 +34,7 @@ class Registry:
 
     @classmethod
     def load(cls, path: str | Path | None = None, *, shipped: Path | None = SHIPPED) -> Registry:
-        """The shipped entries and those of the user's file, if there is one."""
+        """Return the shipped entries and those of the user's file, if there is one."""
         chosen = path if path is not None else os.environ.get("TNET_REGISTRY") or None
         found: dict[str, Entry] = {}
         for file in (shipped if shipped is not None and shipped.is_file() else None, chosen):
@@ -62,7 +62,7 @@ class Registry:
         raise TNetError(f"The registry has no checkpoint {identity!r:.80}; {self.known(identity)}.")
 
     def known(self, wanted: str) -> str:
-        """What there is instead, the likeliest first."""
+        """Return a clause that names what there is instead, the likeliest first."""
         if not self.entries:
             return "it lists none at present"
         near = difflib.get_close_matches(wanted, self.ids, n=3)

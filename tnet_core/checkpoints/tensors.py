@@ -49,7 +49,7 @@ def _convert_for_storage(name: str, tensor: Tensor, half: bool) -> Tensor:
 
 
 def read_tensors(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Exactly the expected tensors, floating ones as float32, in memory of their own.
+    """Return exactly the expected tensors, floating ones as float32, in memory of their own.
 
     Names, shapes and types are compared before anything is allocated.
     """

@@ -53,7 +53,7 @@ __all__ = [
 
 
 def order_by_policy(trace: Trace, policy: Any) -> Trace:
-    """The looks another policy takes in a traversal of two levels that looked at every cell, without the backbone.
+    """Return the looks another policy takes of a two-level trace that looked at every cell, without the backbone.
 
     A look's feature vector does not depend on which others were taken, so the result is that of a traversal of its own.
     """

@@ -43,7 +43,7 @@ class LedgerDifference:
 def ledger_difference(
     a: Trace, b: Trace, classes: tuple[int | str, int | str], in_a: Sequence[int], in_b: Sequence[int]
 ) -> LedgerDifference:
-    """Contributions to a class of a and to its counterpart of b, matched by cell.
+    """Compare contributions to a class of a and to its counterpart of b, matched by cell.
 
     Cells match where the grids are of the same size; otherwise every look has a row of its own. a's looks come first,
     in their order, then those that only b has.
@@ -64,7 +64,7 @@ def _path(trace: Trace, look: int | None) -> Path | None:
 
 
 def common_classes(a: Trace, b: Trace) -> tuple[tuple[int, int], ...]:
-    """(class of a, class of b) with the same name, in the order of a.
+    """Return pairs (class of a, class of b) with the same name, in the order of a.
 
     A name that a list has twice means its first class in both, its second in both, and so on. Where neither checkpoint
     names its classes they are matched by number; where one does, they have none in common.
@@ -76,7 +76,7 @@ def common_classes(a: Trace, b: Trace) -> tuple[tuple[int, int], ...]:
 
 
 def _number_names(names: tuple[str, ...]) -> list[tuple[str, int]]:
-    """A name and how often it was met before."""
+    """Return each name and how often it was met before."""
     met: dict[str, int] = {}
     keys = []
     for name in names:

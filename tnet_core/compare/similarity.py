@@ -23,28 +23,28 @@ class Overlap:
 
 
 def same_image(a: Trace, b: Trace) -> bool:
-    """Whether both traces are of one picture."""
+    """Tell whether both traces are of one picture."""
     return a.image.is_same(b.image)
 
 
 def same_grid(a: Trace, b: Trace) -> bool:
-    """Whether a cell means the same in both: without that, looks can be compared by area only."""
+    """Tell whether a cell means the same in both: without that, looks can be compared by area only."""
     return a.config.grid == b.config.grid
 
 
 def select_within(trace: Trace, budget: Sequence[int]) -> tuple[int, ...]:
-    """The looks that a budget takes, as far as the trace has them; further entries are for deeper traversals."""
+    """Return the looks that a budget takes, as far as the trace has them; further entries are for deeper traversals."""
     padded = (*budget, *[0] * len(trace.budget))
     return trace.select(budget=[min(wanted, most) for wanted, most in zip(padded, trace.budget, strict=False)])
 
 
 def overlap(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> Overlap:
-    """Of the selected looks, for every level that either traversal has."""
+    """Return the overlap of the selected looks, for every level that either traversal has."""
     return Overlap(shared_cells(a, b, in_a, in_b), area_overlap(a, b, in_a, in_b))
 
 
 def shared_cells(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, float | None]:
-    """Jaccard index of the cells per level; None where grids differ in size, or nothing was looked at."""
+    """Return the Jaccard index of the cells per level; None where grids differ in size, or nothing was looked at."""
     shares: dict[int, float | None] = {}
     for level, ours, theirs in _group_by_level(a, b, in_a, in_b):
         mine, other = {look.path for look in ours}, {look.path for look in theirs}
@@ -53,7 +53,7 @@ def shared_cells(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, floa
 
 
 def area_overlap(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, float | None]:
-    """Exact intersection over union of the areas inside boxes, per level; None where nothing was looked at.
+    """Return the exact intersection over union of the areas inside boxes, per level; None where nothing was seen.
 
     Boxes are relative to their picture: on two pictures this compares positions.
     """
@@ -67,7 +67,7 @@ def area_overlap(a: Trace, b: Trace, in_a: Looks, in_b: Looks) -> dict[int, floa
 
 
 def agreement(a: Trace, b: Trace) -> tuple[float, ...]:
-    """Share of the first k looks at the picture that both have, whatever their order, for k = 1, 2, …
+    """Return the share of the first k looks at the picture that both have, whatever their order, for k = 1, 2, …
 
     As long as both have looks; empty where grids differ in size.
     """
@@ -101,7 +101,7 @@ def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -
 
 
 def kendall(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float | None:
-    """Tau-b, which allows for ties: concordant minus discordant pairs; None where one of them does not vary."""
+    """Return tau-b, which allows for ties: concordant minus discordant pairs; None where one does not vary."""
     a, b = (np.asarray(values, dtype=np.float64).ravel() for values in (x, y))
     upper = np.triu_indices(len(a), 1)
     first = np.sign(a[:, None] - a[None, :])[upper]
@@ -111,21 +111,21 @@ def kendall(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) ->
 
 
 def score_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
-    """Of the location logits of the first grid; None where grids differ in size or one is flat."""
+    """Correlate the location logits of the first grids; None where grids differ in size or one is flat."""
     if not a.distributions or not b.distributions or a.config.grid != b.config.grid:
         return None
     return _correlate(a.distributions[0].logits, b.distributions[0].logits)
 
 
 def order_correlation(a: Trace, b: Trace) -> RankCorrelation | None:
-    """Of the order in which cells of the first grid were looked at; those that were not tie for the last place."""
+    """Correlate the order in which cells of the first grids were looked at; the others tie for the last place."""
     if a.config.grid != b.config.grid:
         return None
     return _correlate(_list_turns(a), _list_turns(b))
 
 
 def _list_turns(trace: Trace) -> np.ndarray:
-    """(cells,) when each cell of the first grid was looked at."""
+    """Return (cells,) when each cell of the first grid was looked at."""
     taken = [look.index for look in trace.locations if look.parent is None]
     turns = np.full(trace.config.cells, len(taken))
     turns[taken] = np.arange(len(taken))

@@ -36,7 +36,7 @@ class Lattice:
 
     @staticmethod
     def of(config: TNetConfig, width: int, height: int) -> Lattice:
-        """The first grid of a picture of this size."""
+        """Return the first grid of a picture of this size."""
         frame = Frame(width, height, config)
         down, across = frame.axes(frame.whole())
         return Lattice(
@@ -71,14 +71,14 @@ class Followed:
 
 
 def compute_score(content: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """In [-1, 1], NaN where both correlations are 1 or one is undefined."""
+    """Return the score in [-1, 1], NaN where both correlations are 1 or one is undefined."""
     apart = 2 - content - position
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(apart > 1e-9, (content - position) / np.where(apart > 1e-9, apart, 1.0), np.nan)
 
 
 def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: Placement) -> Followed:
-    """Logits of the first grid of the unchanged and of the changed pictures, both (B, n * n)."""
+    """Compare logits of the first grids of the unchanged and of the changed pictures, both (B, n * n)."""
     n = len(lattice.rows)
     old, new = (np.asarray(values, dtype=np.float64).reshape(-1, n, n) for values in (before, after))
     rows, cols = find_origins(lattice.rows, placement.y), find_origins(lattice.cols, placement.x)
@@ -102,13 +102,13 @@ def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: 
 
 
 def find_origins(centres: Sequence[float], axis: Axis) -> np.ndarray:
-    """For each cell of the changed picture the cell its centre came from, as a fraction; NaN where there was none."""
+    """Return for each cell of the changed picture the cell its centre came from, as a fraction; NaN for none."""
     at = _snap_to_cells(_find_index(np.array([axis.backward(centre) for centre in centres]), centres))
     return np.where((at >= 0) & (at <= len(centres) - 1), at, np.nan)
 
 
 def find_places(centres: Sequence[float], axis: Axis) -> np.ndarray:
-    """For each cell of the unchanged picture the cell its centre is at now, as a fraction; it may lie outside."""
+    """Return for each cell of the unchanged picture the cell its centre is at now, as a fraction; maybe outside."""
     return _snap_to_cells(_find_index(np.array([axis.forward(centre) for centre in centres]), centres))
 
 
@@ -121,12 +121,12 @@ def _snap_to_cells(at: np.ndarray) -> np.ndarray:
 
 
 def _interpolate(at: np.ndarray) -> np.ndarray:
-    """Linear interpolation between cells as a matrix (n, n); rows of zeros where there is nothing."""
+    """Return linear interpolation between cells as a matrix (n, n); rows of zeros where there is nothing."""
     cells = np.arange(len(at))
     weights = np.maximum(0.0, 1.0 - np.abs(at[:, None] - cells[None, :]))
     return np.nan_to_num(weights)
 
 
 def _measure_distance(cells: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """In cells, along the axis in which it is larger."""
+    """Return distances in cells, along the axis in which they are larger."""
     return np.abs(cells - goal).max(1)

@@ -25,7 +25,7 @@ Kind = Literal["followed", "stayed", "both", "neither", "gone", "unmoved"]
 
 @dataclass(frozen=True)
 class Fate:
-    """Of one look of the unchanged picture."""
+    """What became of one look of the unchanged picture."""
 
     cell: int
     row: float  # where its content is now, in cells of the grid; may lie outside
@@ -36,7 +36,7 @@ class Fate:
 
 
 def find_fates(before: Sequence[int], after: Sequence[int], lattice: Lattice, placement: Placement) -> list[Fate]:
-    """Of the looks `before`, given the looks `after` the move."""
+    """Return what became of the looks `before`, given the looks `after` the move."""
     n = len(lattice.rows)
     rows, cols = find_places(lattice.rows, placement.y), find_places(lattice.cols, placement.x)
     across, down = lattice.step
@@ -92,7 +92,7 @@ class Pull:
 def measure_pull(
     before: np.ndarray, after: np.ndarray, boxes: Sequence[Box], source: int, target: int, copy: Box | None = None
 ) -> Pull:
-    """Logits (n * n,) of both grids; `boxes` are the cells of the picture, `copy` that of the copy if not the target's.
+    """Compare logits (n * n,) of both grids; `boxes` are cells, `copy` is the box of the copy if not the target's.
 
     A copy that lies between cells has the nearest one as its target.
     """
@@ -105,7 +105,7 @@ def measure_pull(
 
 
 def _rank_cells(values: np.ndarray) -> np.ndarray:
-    """Place of each cell by descending value, ties to the lower index."""
+    """Return the place of each cell by descending value, ties to the lower index."""
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
     return ranks

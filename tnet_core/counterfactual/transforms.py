@@ -71,7 +71,7 @@ class Placement:
     y: Axis
 
     def box(self, box: Box) -> Box:
-        """Where the content of a box is afterwards; it may lie outside the picture."""
+        """Return where the content of a box is afterwards; it may lie outside the picture."""
         (x0, x1), (y0, y1) = self.x.span(box[0], box[2]), self.y.span(box[1], box[3])
         return x0, y0, x1, y1
 
@@ -87,7 +87,7 @@ def _axis(side: int, scale: float, shift: float, mirrored: bool) -> Axis:
 
 
 def move_content(image: np.ndarray, placement: Placement) -> np.ndarray:
-    """The picture with its content moved; equal pixels are copied, not interpolated, where nothing is scaled."""
+    """Return the picture with its content moved; where nothing is scaled, pixels are copied, not interpolated."""
     height, width = image.shape[:2]
     x, y = placement.x, placement.y
     if (x.side, y.side) != (width, height):
@@ -101,13 +101,13 @@ def move_content(image: np.ndarray, placement: Placement) -> np.ndarray:
 
 
 def _find_sources(axis: Axis) -> np.ndarray:
-    """For every pixel of an axis the pixel of the scaled picture that it shows."""
+    """Return for every pixel of an axis the pixel of the scaled picture that it shows."""
     at = np.clip(np.arange(axis.side) - axis.start, 0, axis.size - 1)
     return axis.size - 1 - at if axis.mirrored else at
 
 
 def paste_part(image: np.ndarray, source: Box, target: Box) -> np.ndarray:
-    """A copy of the picture in which the target box shows the pixels of the source box, nothing else changed."""
+    """Return a copy of the picture in which the target box shows the pixels of the source box, nothing else changed."""
     height, width = image.shape[:2]
     x0, y0, x1, y1 = pixel_box(source, width, height)
     u0, v0, u1, v1 = pixel_box(target, width, height)

@@ -75,7 +75,7 @@ class SignViolation:
 def sign_violations(
     trace: Trace, cls: int | str, versus: int | str | None = None, **selectors: Any
 ) -> list[SignViolation]:
-    """Looks with more than an even share of the weight and a negative contribution, worst first.
+    """List looks with more than an even share of the weight and a negative contribution, worst first.
 
     Compare with a rival class (`versus`) where logits have no common zero.
     """
@@ -101,7 +101,7 @@ class SignDisagreement:
 def sign_disagreements(
     trace: Trace, cls: int | str, versus: int | str | None = None, *, measure: Measure = "logit", **selectors: Any
 ) -> list[SignDisagreement]:
-    """Looks that add to the class in the sum and yet lower it, or the other way round; greatest effect first.
+    """List looks that add to the class in the sum and yet lower it, or the other way round; greatest effect first.
 
     Without a look the others are weighed anew, so what it contributes is not what it changes.
     """

@@ -55,12 +55,15 @@ Order = tuple[int, ...]  # positions in `trace.locations`, each once
 
 
 def greedy_insertion(trace: Trace, cls: int | str, *, context: bool = True) -> Order:
-    """Each look is the one that, added to those before it, gives the class the most probability; ties to the first."""
+    """Return the order in which each look, added to those before it, gives the class the most probability.
+
+    Ties go to the first look.
+    """
     return _greedy(trace, cls, context, adding=True)
 
 
 def greedy_deletion(trace: Trace, cls: int | str, *, context: bool = True) -> Order:
-    """Each look is the one without which the class has the least probability left; ties to the first."""
+    """Return the order in which each look is the one without which the class has the least probability left."""
     return _greedy(trace, cls, context, adding=False)
 
 
@@ -75,7 +78,7 @@ def _greedy(trace: Trace, cls: int | str, context: bool, adding: bool) -> Order:
 
 
 def random_orders(trace: Trace, count: int, seed: int = 0) -> np.ndarray:
-    """Seeded shuffles of all looks: (count, K)."""
+    """Return seeded shuffles of all looks: (count, K)."""
     generator = np.random.default_rng(whole(seed, "A seed", 0))
     everything = np.tile(np.arange(len(trace.locations)), (whole(count, "A number of orders", 1), 1))
     return generator.permuted(everything, axis=1)

@@ -49,7 +49,7 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
-    """Of all K looks of a trace. Probabilities of `cls` in courses, sufficiency, necessity; logits where not said."""
+    """A report on all K looks: probabilities of `cls` in courses, sufficiency and necessity, otherwise logits."""
 
     cls: int
     insertion: Course  # the thumbnail is there all the time
@@ -105,7 +105,7 @@ class Faithfulness:
 
 
 def area(curve: np.ndarray) -> np.ndarray:
-    """Under a curve over the share of looks, 0…1, by trapezoids: (…, K + 1) -> (…,)."""
+    """Return the area under a curve over the share of looks, 0…1, by trapezoids: (…, K + 1) -> (…,)."""
     return np.trapezoid(curve, axis=-1) / (curve.shape[-1] - 1)
 
 
@@ -117,7 +117,7 @@ def faithfulness(
     seed: int = 0,
     on_step: OnStep | None = None,
 ) -> Faithfulness:
-    """For traces of 1 to 12 looks: exact Shapley values enumerate every subset. See `Trace.only` for longer ones."""
+    """Return the report on a trace of 1 to 12 looks, of which every subset is weighed (`Trace.only` shortens one)."""
     count, target = len(trace.locations), trace.class_index(cls)
     if not 1 <= count <= MAX_LOOKS:
         raise TNetError(f"A report on faithfulness needs 1 to {MAX_LOOKS} looks; this trace has {count}.")
@@ -148,17 +148,17 @@ def faithfulness(
 
 
 def _ignore_step(_: float, __: str) -> None:
-    """Nobody wants to know."""
+    """Do nothing: nobody wants to know."""
 
 
 def _list_subsets(count: int) -> Iterator[tuple[int, ...]]:
-    """Of the looks, with the thumbnail, as rows of the features."""
+    """Yield every subset of the looks, with the thumbnail, as rows of the features."""
     for size in range(count + 1):
         yield from ((0, *looks) for looks in itertools.combinations(range(1, count + 1), size))
 
 
 def _measure_courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Insertion and deletion in many orders (R, K) at once: twice (R, K + 1)."""
+    """Measure insertion and deletion in many orders (R, K) at once: twice (R, K + 1)."""
     runs, count = orders.shape
     masks = np.zeros((runs, count + 1, count + 1), dtype=bool)
     masks[:, :, 0] = True

@@ -15,7 +15,7 @@ MAX_LOOKS = 12  # 4096 subsets
 
 
 def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
-    """Fair share of each look (K,) in value(all looks) - value(no look), which they add up to.
+    """Return the fair share of each look (K,) in value(all looks) - value(no look), which they add up to.
 
     The context is always present (or always absent): the shares are of the looks.
     """
@@ -31,7 +31,7 @@ def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None
 
 
 def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
-    """Shapley interaction index of every pair (K, K), zero diagonal.
+    """Return the Shapley interaction index of every pair (K, K), zero diagonal.
 
     Positive: the two looks are worth more together than apart; negative: they tell the same.
     """

@@ -39,7 +39,7 @@ _WHITE_IS_ZERO = 0  # a value of TIFF's PhotometricInterpretation
 
 
 def decode_bytes(data: bytes, name: str) -> np.ndarray:
-    """An encoded image -> (H, W, 3) uint8 RGB, upright."""
+    """Decode an image file's bytes -> (H, W, 3) uint8 RGB, upright."""
     if not data:
         raise TNetError(f"{name} is empty (0 bytes).")
     try:
@@ -58,7 +58,7 @@ def decode_bytes(data: bytes, name: str) -> np.ndarray:
 
 
 def identify_format(data: bytes) -> ImageFile.ImageFile | None:
-    """The header, read by the first of our formats that knows it.
+    """Return the image with its header read, by the first of our formats that knows it.
 
     `Image.open` would also warn of sizes that our own limit allows, and a warning can be silenced
     only for all threads at once.
@@ -97,7 +97,7 @@ def check_size(width: int, height: int, name: str) -> None:
 
 
 def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
-    """Any Pillow mode -> (H, W, 3) uint8; orientation applied, transparency shown on white."""
+    """Convert any Pillow mode -> (H, W, 3) uint8; orientation applied, transparency shown on white."""
     check_size(image.width, image.height, name)
     try:
         image.load()  # before the orientation is asked for: loading a TIFF applies and forgets it
@@ -117,7 +117,7 @@ def pil_to_rgb(image: Image.Image, name: str) -> np.ndarray:
 
 
 def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.ndarray:
-    """(H, W), (H, W, 1|3|4), uint8, uint16 or float in [0, 1] -> (H, W, 3) uint8.
+    """Convert (H, W), (H, W, 1|3|4), uint8, uint16 or float in [0, 1] -> (H, W, 3) uint8.
 
     An array that has the wanted form already is returned as it is, not copied.
     """
@@ -142,7 +142,7 @@ def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.nda
 
 
 def _split_pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
-    """Rectangles that cover an image, whole rows where these are not too long."""
+    """Yield rectangles that cover an image, whole rows where these are not too long."""
     across = min(width, PIECE)
     down = PIECE // across
     for y in range(0, height, down):
@@ -151,7 +151,7 @@ def _split_pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
 
 
 def blend_on_white(image: Image.Image) -> np.ndarray:
-    """8 bits of any mode -> (H, W, 3) uint8, transparency shown on white."""
+    """Convert 8 bits of any mode -> (H, W, 3) uint8, transparency shown on white."""
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         if image.mode == "La":  # Pillow converts it to nothing else
             image = image.convert("LA")
@@ -161,7 +161,7 @@ def blend_on_white(image: Image.Image) -> np.ndarray:
 
 
 def _convert_deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.ndarray:
-    """Greyscale of more than 8 bits -> (h, w, 1) uint8."""
+    """Convert greyscale of more than 8 bits -> (h, w, 1) uint8."""
     values = np.asarray(piece)
     tags = getattr(whole, "tag_v2", {})  # a TIFF's; Pillow applies these two to 8 bits only
     twelve_bits = tags.get(ExifTags.Base.BitsPerSample) == (12,)
@@ -173,7 +173,7 @@ def _convert_deep_grey(piece: Image.Image, whole: Image.Image, name: str) -> np.
 
 
 def scale_to_bytes(values: np.ndarray[Any, Any], white: int, name: str) -> np.ndarray:
-    """Numbers in 0…white -> uint8; others are refused."""
+    """Convert numbers in 0…white -> uint8; others are refused."""
     low, high = values.min(), values.max()  # both are NaN where one value is
     if not (np.isfinite(low) and np.isfinite(high)):
         raise TNetError(f"{name} contains NaN or infinite values.")

@@ -32,7 +32,7 @@ class Header:
 
 
 def read_jpeg(path: Path, above: int) -> Header | None:
-    """From what Pillow reads before it decodes; None for at most `above` pixels, and where there is no such header."""
+    """Return what Pillow reads before it decodes; None for at most `above` pixels, and where there is no header."""
     try:
         with path.open("rb") as file:
             image = Image.OPEN["JPEG"][0](file, "")  # its reader of headers: `Image.open` would mind the size
@@ -57,7 +57,7 @@ def _read_orientation(image: Image.Image) -> int:
 
 
 def read_png(path: Path, above: int, name: str) -> Header | None:
-    """From IHDR and the names of the other chunks; None for at most `above` pixels, or no PNG."""
+    """Return what IHDR and the names of the other chunks say; None for at most `above` pixels, or no PNG."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(33)
@@ -83,7 +83,7 @@ def read_png(path: Path, above: int, name: str) -> Header | None:
 
 
 def _read_png_chunks(file: BinaryIO) -> tuple[int, bool, bool]:
-    """Orientation, whether a colour is transparent, whether texts hold metadata of a camera."""
+    """Return orientation, whether a colour is transparent, whether texts hold metadata of a camera."""
     orientation, transparent, wordy = 1, False, False
     for _ in range(_MAX_CHUNKS):
         if len(chunk := file.read(8)) < 8:

@@ -45,7 +45,7 @@ class OpenedFile:
         return _KNOWN.get(self)
 
     def sha256(self) -> str:
-        """64 hexadecimal digits; whoever asks while it is being taken waits for it."""
+        """Return 64 hexadecimal digits; whoever asks while the hash is being taken waits for it."""
         try:
             with _get_lock(self):
                 found = _KNOWN.get(self)
@@ -127,7 +127,7 @@ class ImageInfo:
         return self.content if isinstance(self.content, str) else self.content.known_sha256
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are known to be the same image; what nobody has hashed yet equals only the same file."""
+        """Tell whether both are known to be the same image; what nobody has hashed yet equals only the same file."""
         if not isinstance(other, ImageInfo):
             return NotImplemented
         is_known = self.content == other.content or (self.known_sha256 or "") == other.known_sha256
@@ -158,5 +158,5 @@ class ImageInfo:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., ImageInfo], tuple[str, str, int, int]]:
-        """With its hash: the file may not be at hand where this arrives."""
+        """Pickle it with its hash: the file may not be at hand where this arrives."""
         return ImageInfo, (self.sha256, self.hashed, self.width, self.height)

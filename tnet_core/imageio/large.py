@@ -100,7 +100,7 @@ class LargeSource(ImageSource):
 
 
 def open_large(path: Path, status: os.stat_result, name: str) -> LargeSource | None:
-    """A source for a large file; None for one that is to be decoded whole. Raises OSError.
+    """Return a source for a large file; None for one that is to be decoded whole. Raises OSError.
 
     `status` is what the file was before anything was read of it.
     """
@@ -115,7 +115,7 @@ def open_large(path: Path, status: os.stat_result, name: str) -> LargeSource | N
 
 
 def _reopen(file: OpenedFile) -> LargeSource:
-    """In another process, of the same file."""
+    """Open the same file again, in another process."""
     file.check()
     found = _find_layout(file.path, f"'{file.path.name}'")
     assert found is not None  # it was opened before
@@ -181,7 +181,7 @@ def _check_size(width: int, height: int, most: int, name: str) -> None:
 
 
 def _check_decoded(width: int, height: int, name: str, why: str) -> None:
-    """Kinds that are decoded whole have that limit, and a reason."""
+    """Refuse a file that has to be decoded whole and is too large for that, with the reason."""
     if width * height > MAX_PIXELS:
         raise TNetError(
             f"{name} has {width} x {height} pixels and {why}; such files are opened up to "

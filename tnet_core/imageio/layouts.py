@@ -29,7 +29,7 @@ class VipsLevel:
         self._image, self._convert = image, convert
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
-        """(height, width, 3) uint8."""
+        """Return (height, width, 3) uint8."""
         return self._convert(self._image.read(x, y, width, height))
 
 
@@ -44,7 +44,7 @@ class Layout(ABC):
         self._levels: dict[int, Level] = {}
 
     def level(self, factor: int) -> Level:
-        """One of `factors`; 1 is the original."""
+        """Return the level of one of `factors`; 1 is the original."""
         if factor not in self._levels:
             self._levels |= self._make_levels(factor)
         return self._levels[factor]
@@ -56,7 +56,7 @@ class Layout(ABC):
 
     @abstractmethod
     def _make_levels(self, factor: int) -> dict[int, Level]:
-        """A level that is asked for the first time, and those that come with it."""
+        """Make a level that is asked for the first time, and those that come with it."""
 
     def _build_levels(self, what: str, plan: list[tuple[int, int, int]], strips: Any) -> dict[int, Level]:
         found: list[RawLevel] = build_levels(f"{self.key}-{what}", plan, strips)
@@ -103,7 +103,7 @@ def _read_strips(level: VipsLevel) -> Iterator[np.ndarray]:
 
 
 def _find_factor(main: TiffImage, other: TiffImage) -> int:
-    """How many times smaller a version of the main image is; 0 if it is something else."""
+    """Return how many times smaller a version of the main image is; 0 if it is something else."""
     factor = round(main.width / other.width)
     same = (other.bits, other.photometric, other.numbers, other.extra) == (
         main.bits,

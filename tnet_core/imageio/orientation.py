@@ -22,7 +22,7 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class Turn:
-    """Of a file that stores `width` x `height` pixels."""
+    """How to turn a file that stores `width` x `height` pixels."""
 
     orientation: int
     width: int
@@ -38,7 +38,7 @@ class Turn:
         return self.turn_size((self.width, self.height))
 
     def turn_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height on the other side of the turn, either way."""
+        """Return width and height on the other side of the turn, either way."""
         return (size[1], size[0]) if self._steps[0] else size
 
     def find_stored_box(self, box: Box) -> Box:
@@ -51,7 +51,7 @@ class Turn:
         return x0, y0, x1, y1
 
     def find_stored_crossing(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Increasing rows and columns of the upright picture -> increasing ones of the file."""
+        """Convert increasing rows and columns of the upright picture -> increasing ones of the file."""
         exchanged, back_rows, back_cols = self._steps
         if exchanged:
             rows, cols = cols, rows
@@ -61,13 +61,13 @@ class Turn:
         )
 
     def turn_upright(self, pixels: np.ndarray) -> np.ndarray:
-        """A stored cut as it is seen: a view."""
+        """Turn a stored cut as it is seen: a view."""
         exchanged, rows, cols = self._steps
         pixels = pixels[:: -1 if rows else 1, :: -1 if cols else 1]
         return pixels.transpose(1, 0, 2) if exchanged else pixels
 
     def turn_back(self, pixels: np.ndarray) -> np.ndarray:
-        """An upright cut in the order in which the file stores it: a view."""
+        """Turn an upright cut into the order in which the file stores it: a view."""
         exchanged, rows, cols = self._steps
         pixels = pixels.transpose(1, 0, 2) if exchanged else pixels
         return pixels[:: -1 if rows else 1, :: -1 if cols else 1]

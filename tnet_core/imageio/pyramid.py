@@ -37,25 +37,25 @@ class Level(Protocol):
     block: int  # rows that are best read together
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
-        """(height, width, 3) uint8."""
+        """Return (height, width, 3) uint8."""
         ...
 
 
 def choose_factor(factors: Sequence[int], box: Box, size: tuple[int, int]) -> int:
-    """The factor of the level to read, by the rule above; 1 is the original."""
+    """Return the factor of the level to read, by the rule above; 1 is the original."""
     x0, y0, x1, y1 = box
     needed = min((x1 - x0) / size[0], (y1 - y0) / size[1])
     return max((f for f in factors if DETAIL * f <= needed), default=1)
 
 
 def find_touched(box: Box, factor: int) -> tuple[slice, slice]:
-    """Rows and columns of a level that a cut of the original touches."""
+    """Return rows and columns of a level that a cut of the original touches."""
     x0, y0, x1, y1 = box
     return slice(y0 // factor, -(-y1 // factor)), slice(x0 // factor, -(-x1 // factor))
 
 
 def average_level(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
-    """A cut of the original, averaged from a coarser level: (height, width, 3) uint8.
+    """Average a cut of the original from a coarser level: (height, width, 3) uint8.
 
     Sums are torch's, not numpy's: the threads of numpy's algebra go on spinning for a while, and the network that
     looks at the cut next would have to share the processor with them (twice the time, on two cores).
@@ -83,13 +83,13 @@ _Piece = tuple[int, int, np.ndarray]  # first and last pixel of a level, and how
 
 
 def _group_pieces(pieces: list[_Piece], rows: int) -> list[list[_Piece]]:
-    """All columns at once, or piece by piece where that would be many pixels."""
+    """Return all columns at once, or piece by piece where that would be many pixels."""
     many = (pieces[-1][1] - pieces[0][0]) * rows > _PIXELS
     return [[piece] for piece in pieces] if many else [pieces]
 
 
 def _split_axis(start: float, stop: float, outputs: int, limit: int) -> list[_Piece]:
-    """One axis in pieces, `outputs` in all."""
+    """Divide an axis into pieces, `outputs` in all."""
     edges = np.linspace(start, stop, outputs + 1)
     step = max(1, min(_OUTPUTS, int(_ALONG * outputs / (stop - start))))
     pieces = []

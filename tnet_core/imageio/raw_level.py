@@ -30,7 +30,7 @@ class RawLevel:
         self._file = path.open("rb", buffering=0)
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
-        """(height, width, 3) uint8."""
+        """Return (height, width, 3) uint8."""
         out = np.empty((height, width, 3), np.uint8)
         number, row = self._file.fileno(), self.width * 3
         if width == self.width:
@@ -49,7 +49,7 @@ class RawLevel:
 
 
 def plan_levels(width: int, height: int, factor: int, *, first: bool) -> Plan:
-    """The levels below a level; with the level itself where `first`."""
+    """Return size and factor of the levels below a level; with the level itself where `first`."""
     levels = [(width, height, factor)]
     while max(width, height) > TOP:
         width, height, factor = -(-width // STEP), -(-height // STEP), factor * STEP
@@ -58,7 +58,7 @@ def plan_levels(width: int, height: int, factor: int, *, first: bool) -> Plan:
 
 
 def build_levels(key: str, plan: Plan, strips: Callable[[], Iterable[np.ndarray]]) -> list[RawLevel]:
-    """The planned levels, from memory of an earlier time or from strips of the picture, top to bottom.
+    """Return the planned levels, as built at an earlier time or now from strips of the picture, top to bottom.
 
     The strips have the resolution of the first level, or `STEP` times that.
     """

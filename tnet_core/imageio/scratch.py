@@ -26,7 +26,7 @@ _PREFIX = "tnet-levels-"
 
 @contextlib.contextmanager
 def open_folder(key: str, size: int, write: Callable[[Path], None]) -> Iterator[Path]:
-    """The folder of a key, filled by `write` with `size` bytes if it is not there; open its files before leaving."""
+    """Yield the folder of a key, filled by `write` with `size` bytes if new; open its files before leaving."""
     with _get_lock(key):  # who asks for the same at the same time waits for the first
         known = _CACHE.get(key)
         yield _CACHE.put(key, size, write) if known is None else known

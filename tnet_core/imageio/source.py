@@ -35,11 +35,11 @@ class ImageSource(ABC):
 
     @abstractmethod
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """The pixels where the given (increasing) rows and columns cross: (R, C, 3) uint8."""
+        """Return the pixels where the given (increasing) rows and columns cross: (R, C, 3) uint8."""
 
     @abstractmethod
     def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
-        """The pixels x0, y0, x1, y1, and no others, resized to (width, height): uint8 HWC.
+        """Return the pixels x0, y0, x1, y1, and no others, resized to (width, height): uint8 HWC.
 
         Once, with antialiasing: an axis that shrinks is averaged, one that grows is interpolated.
         """
@@ -48,7 +48,7 @@ class ImageSource(ABC):
         return f"<{type(self).__name__} of {self.width} x {self.height} pixels>"
 
     def info(self) -> ImageInfo:
-        """What a trace remembers of this image."""
+        """Return what a trace remembers of this image."""
         return ImageInfo(self.sha256, self.hashed, self.width, self.height)
 
     @property
@@ -57,10 +57,10 @@ class ImageSource(ABC):
         return f"{self.hashed}-{self.sha256}"
 
     def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:  # noqa: B027 - most need nothing
-        """Makes what `resized` would have to make first, if anything, so that it takes its short time later."""
+        """Make what `resized` would have to make first, if anything, so that it takes its short time later."""
 
     def sha256_of(self, what: str) -> str | None:
-        """sha256 of the "file" or of the "pixels"; None where it cannot be told."""
+        """Return the sha256 of the "file" or of the "pixels"; None where it cannot be told."""
         return self.sha256 if what == self.hashed else None
 
     @property
@@ -69,13 +69,13 @@ class ImageSource(ABC):
         return 3 * self.width * self.height
 
     def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
-        """How many pixels `resized` looks at; fewer than the cut has where a smaller version of it is at hand."""
+        """Return how many pixels `resized` looks at; fewer than the cut has where a smaller version is at hand."""
         x0, y0, x1, y1 = box
         return (x1 - x0) * (y1 - y0)
 
     @staticmethod
     def open(image: Any, *, most_pixels: int | None = None) -> ImageSource:
-        """From a path, encoded bytes, a Pillow image, an (H, W, 3) array, a (3, H, W) tensor, or a source itself.
+        """Open a path, encoded bytes, a Pillow image, an (H, W, 3) array, a (3, H, W) tensor, or a source itself.
 
         A contiguous uint8 array is not copied, whatever its size: leave it as it is while the
         source is in use. Files can be far larger than memory, and their pixels take time: who opens
@@ -145,7 +145,7 @@ def _open_any(image: Any) -> ImageSource:
 
 
 def _from_tensor(tensor: Any) -> np.ndarray:
-    """(3, H, W) uint8, or floats in [0, 1] -> (H, W, 3); the channels may also come last."""
+    """Convert (3, H, W) uint8, or floats in [0, 1] -> (H, W, 3); the channels may also come last."""
     if tensor.ndim == 3 and tensor.shape[0] in (1, 3, 4):
         tensor = tensor.permute(1, 2, 0)
     elif tensor.ndim != 2 and (tensor.ndim != 3 or tensor.shape[2] not in (1, 3, 4)):
@@ -190,7 +190,7 @@ _MAX_AVERAGED = 1 << 22  # pixels into one: OpenCV adds up bytes in 32 bits
 
 
 def resize_cut(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """(H, W, 3) uint8 -> size (width, height): an axis that shrinks is averaged, one that grows interpolated."""
+    """Resize (H, W, 3) uint8 to (width, height): an axis that shrinks is averaged, one that grows interpolated."""
     height, width = pixels.shape[:2]
     # OpenCV averages areas only where no axis grows, so first shrink, then enlarge.
     across, down = min(size[0], width), min(size[1], height)

@@ -52,7 +52,7 @@ class TiffImage:
 
 
 def read_tiff(path: Path, above: int, name: str) -> list[TiffImage]:
-    """The main image of a file, those in its SubIFDs, those on later pages; none if it has `above` pixels or fewer."""
+    """Return a file's main image, those in its SubIFDs, those on later pages; none for at most `above` pixels."""
     try:
         with path.open("rb") as file:
             return list(_Reader(file, path.stat().st_size, name).images(above))
@@ -103,7 +103,7 @@ class _Reader:
         return TNetError(f"{self.name} is damaged or cut off: {what}.")
 
     def _directory(self, offset: int) -> tuple[_Fields, int]:
-        """The fields of a directory, and where the next one is."""
+        """Return the fields of a directory, and where the next one is."""
         counted, entry, word = ("Q", 20, "Q") if self.big else ("H", 12, "I")
         start = offset + struct.calcsize(counted)
         (count,) = struct.unpack(self.order + counted, self._at(offset, start - offset))

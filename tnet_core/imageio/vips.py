@@ -27,7 +27,7 @@ _TYPES = {"uchar": np.uint8, "ushort": np.uint16}
 
 @lru_cache(maxsize=1)
 def load_library() -> Any:
-    """pyvips with all this settled; imported when the first large file is opened, not before."""
+    """Import pyvips and hold it to all this; done when the first large file is opened, not before."""
     try:
         import pyvips
     except (ImportError, OSError) as error:
@@ -60,7 +60,7 @@ class VipsImage:
         self.pixel_bytes = self.bands * np.dtype(self._type).itemsize
 
     def read(self, x: int, y: int, width: int, height: int) -> np.ndarray:
-        """(height, width, bands) uint8 or uint16."""
+        """Return (height, width, bands) uint8 or uint16."""
         with self._lock:
             try:
                 data = self._region.fetch(x, y, width, height)
@@ -77,7 +77,7 @@ Convert = Callable[[np.ndarray], np.ndarray]  # (h, w, bands) -> (h, w, 3) uint8
 
 
 def make_converter(name: str, *, alpha: bool = False) -> Convert:
-    """How to read bands; `alpha` is whether the last of four means transparency."""
+    """Return a function that makes RGB of bands; `alpha` is whether the last of four means transparency."""
 
     def convert(pixels: np.ndarray) -> np.ndarray:
         bands = pixels.shape[2]
@@ -99,7 +99,7 @@ def make_converter(name: str, *, alpha: bool = False) -> Convert:
 
 
 def choose_converter(image: tiff.TiffImage, name: str) -> Convert | None:
-    """None for kinds that only `decode` reads."""
+    """Return the function that makes RGB of a TIFF's bands, None for kinds that only `decode` reads."""
     bits, samples = set(image.bits), len(image.bits)
     if image.numbers != 1 or bits not in ({8}, {16}) or image.compression not in tiff.COMPRESSIONS:
         return None

@@ -23,7 +23,7 @@ _PARTS: dict[int, tuple[int, list[tuple[int, int, bool]]]] = {
 
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1, padded: bool = True) -> nn.Module:
-    """A convolution with TensorFlow's "same" (asymmetric at stride 2) or "valid" padding."""
+    """Return a convolution with TensorFlow's "same" (asymmetric at stride 2) or "valid" padding."""
     return create_conv2d(inputs, outputs, kernel, stride=stride, padding="same" if padded else "valid", bias=True)
 
 

@@ -12,5 +12,5 @@ class ClassificationModule(nn.Module):
         self.linear = nn.Linear(num_features, num_classes)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """(B, D) -> logits (B, classes)."""
+        """Return class logits: (B, D) -> (B, classes)."""
         return self.linear(self.dropout(vectors))

@@ -82,7 +82,7 @@ class TNetConfig:
         _check_values(self)
 
     def __repr__(self) -> str:
-        """The fields that differ from their defaults, as one would write them."""
+        """Return the fields that differ from their defaults, as one would write them."""
         given = {f.name: getattr(self, f.name) for f in _WRITTEN if getattr(self, f.name) != f.default}
         return f"TNetConfig({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
@@ -96,7 +96,7 @@ class TNetConfig:
         return self.grid * self.grid
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, `from_dict` reads them back."""
+        """Return plain JSON values, `from_dict` reads them back."""
         values = {f.name: getattr(self, f.name) for f in _WRITTEN}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

@@ -69,7 +69,7 @@ class FeatureExtractionModule(nn.Module):
         self.register_buffer("std", torch.tensor(config.std).view(1, 3, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
-        """(B, 3, b, b) in [-1, 1] -> F (B, c, n, n) or None for baselines, V (B, D)."""
+        """Return map and vector: (B, 3, b, b) in [-1, 1] -> F (B, c, n, n), None for baselines, and V (B, D)."""
         if self.normalise:
             images = ((images + 1) / 2 - self.mean) / self.std
         with self.collect_maps() as maps:
@@ -89,7 +89,7 @@ class FeatureExtractionModule(nn.Module):
 
     @contextmanager
     def collect_maps(self) -> Iterator[list[Tensor]]:
-        """The location map of each run of `body` inside, as the backbone has it."""
+        """Yield a list that gets the location map of each run of `body` inside, as the backbone has it."""
         collected: list[Tensor] = []
         token = _collected_maps.set(collected)
         try:
@@ -142,14 +142,14 @@ def _refuse_unusable(config: TNetConfig) -> Iterator[None]:
 
 
 def _name_reason(error: Exception) -> str:
-    """The first thing an error says, ready to stand inside a sentence."""
+    """Return the first thing an error says, ready to stand inside a sentence."""
     first = next(iter(str(error).strip().splitlines()), "").split(". ")[0].rstrip(" .:;!")
     said = textwrap.shorten(re.sub(r"\.{2,}", "…", first), 160, placeholder=" …")
     return said or f"the model fails with {type(error).__name__}"
 
 
 def _build_body(config: TNetConfig) -> nn.Module:
-    """The backbone with its pooling but without its classifier."""
+    """Return the backbone with its pooling but without its classifier."""
     if config.backbone == "bagnet77":
         return BagNet77()
     body = _build_scaled_efficientnet(config) if config.backbone_scale is not None else _build_timm_body(config)
@@ -183,7 +183,7 @@ def _build_timm_body(config: TNetConfig) -> nn.Module:
 
 
 def _build_scaled_efficientnet(config: TNetConfig) -> EfficientNet:
-    """An EfficientNet of free width and depth, with TensorFlow's padding and batch-norm epsilon."""
+    """Return an EfficientNet of free width and depth, with TensorFlow's padding and batch-norm epsilon."""
     if not config.backbone.startswith("tf_efficientnet_b"):
         raise TNetError("'backbone_scale' applies to the tf_efficientnet_b* backbones only.")
     assert config.backbone_scale is not None
@@ -201,7 +201,7 @@ def _build_scaled_efficientnet(config: TNetConfig) -> EfficientNet:
 
 
 def _set_official_drop_path(body: EfficientNet, rate: float) -> None:
-    """Block b = 1..N drops with rate * b / N (the official code counts from 1, timm from 0)."""
+    """Let block b = 1..N drop with rate * b / N (the official code counts from 1, timm from 0)."""
     blocks = [block for stage in body.blocks for block in stage]
     for b, block in enumerate(blocks, start=1):
         if getattr(block, "has_skip", False):

@@ -18,7 +18,7 @@ class CoordinateChannels(nn.Module):
         self.width_scaling = nn.Linear(1, 1)
 
     def forward(self, features: Tensor) -> Tensor:
-        """(B, c, n, n) -> (B, 2, n, n), height first."""
+        """Return the channels: (B, c, n, n) -> (B, 2, n, n), height first."""
         batch, _, n, _ = features.shape
         line = torch.linspace(-1, 1, n, device=features.device, dtype=features.dtype).unsqueeze(1)  # (n, 1)
         height = self.height_scaling(line).view(1, 1, n, 1).expand(batch, 1, n, n)
@@ -40,7 +40,7 @@ class LocationModule(nn.Module):
         self.output = nn.Conv2d(channels, 1, 1)
 
     def forward(self, features: Tensor, vector: Tensor | None) -> Tensor:
-        """F (B, c, n, n) -> raw logits (B, n * n), row-major. V (B, D) is the other variant's."""
+        """Score cells: F (B, c, n, n) -> raw logits (B, n * n), row-major. V (B, D) is the other variant's."""
         x = F.silu(self.init(features))
         gate = self.se_2(F.silu(self.se_1(x.mean((2, 3), keepdim=True)))).sigmoid()  # (B, c, 1, 1)
         x = x * gate
@@ -58,7 +58,7 @@ class ContextLocationModule(nn.Module):
         self.output = nn.Conv2d(num_features, 1, 1)
 
     def forward(self, features: Tensor, vector: Tensor) -> Tensor:
-        """F (B, c, n, n), V (B, D) -> raw logits (B, n * n), row-major."""
+        """Score cells: F (B, c, n, n), V (B, D) -> raw logits (B, n * n), row-major."""
         n = features.shape[-1]
         context = vector[:, :, None, None].expand(-1, -1, n, n)
         x = torch.cat([features, context, self.coordinates(features)], dim=1)
@@ -78,10 +78,10 @@ def normalise_logits(raw: Tensor) -> Tensor:
 
 
 def rank_cells(scores: Tensor) -> Tensor:
-    """All cells by descending score, ties to the lower index: (B, n * n) -> (B, n * n) int64."""
+    """Return all cells by descending score, ties to the lower index: (B, n * n) -> (B, n * n) int64."""
     return scores.sort(dim=1, descending=True, stable=True).indices
 
 
 def top_k(probabilities: Tensor, k: int) -> Tensor:
-    """The k most probable cells in raster order, as the official code processes them: (B, k)."""
+    """Return the k most probable cells in raster order, as the official code processes them: (B, k)."""
     return rank_cells(probabilities)[:, :k].sort(dim=1).values

@@ -21,7 +21,7 @@ from tnet_core.sampling.grid import official_axis
 
 
 def cell_geometry(config: TNetConfig) -> tuple[float, float, list[float]]:
-    """Cell side, cell stride and cell centres in pixels at base resolution."""
+    """Return cell side, cell stride and cell centres in pixels at base resolution."""
     axis = official_axis(config.input_size, config.grid, config.cell_fraction)
     scale = config.base_resolution / config.input_size
     centres = [(start + axis.cell / 2) * scale for start in axis.starts]
@@ -56,7 +56,7 @@ def choose_location_map(config: TNetConfig, blocks: Sequence[BlockMap]) -> Locat
 
 
 def _choose_regular_rows(block: BlockMap, stride: float, centres: Sequence[float]) -> tuple[int, ...] | None:
-    """Evenly spaced rows, one per cell and nearer to its centre than to any other, if there are any."""
+    """Return evenly spaced rows, one per cell and nearer to its centre than to any other, if there are any."""
     down = int(stride / block.field.jump)
     for step in (down, down + 1):
         choices = [

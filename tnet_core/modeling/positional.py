@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 def positional_encoding(positions: Tensor, length: int) -> Tensor:
-    """(B, 3) integer positions (y, x, scale) -> (B, length).
+    """Encode integer positions (y, x, scale): (B, 3) -> (B, length).
 
     K = length // 6 frequencies 100^(-t / (K - 1)); sine and cosine of y, x and scale, then zeros.
     The paper counts one frequency more and puts x first; this is what the official code does.
@@ -38,7 +38,7 @@ class PositionalEncodingModule(nn.Module):
         self.linear = nn.Linear(inputs, num_features)
 
     def forward(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """V (B, D), positions (B, 3) as (y, x, scale) -> V' (B, D)."""
+        """Add positions (B, 3), as (y, x, scale), to vectors: V (B, D) -> V' (B, D)."""
         encoding = positional_encoding(positions, self.length).to(vectors.dtype)
         if self.kind == "concat":
             return self.linear(torch.cat([vectors, encoding], dim=1))

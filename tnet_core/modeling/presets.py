@@ -28,7 +28,7 @@ _LITE = TNetConfig(
 
 
 def baseline_of(config: TNetConfig, resolution: int, **changes: object) -> TNetConfig:
-    """The plain classifier with the same backbone, on whole images of the given side."""
+    """Return the plain classifier with the same backbone, on whole images of the given side."""
     plain: dict[str, object] = {
         "input_size": resolution, "base_resolution": resolution, "levels": 1, "budget": (),
         "location": "none", "positional": "none", "weighting": False,
@@ -70,12 +70,12 @@ _PRESETS = _all_presets()
 
 
 def presets() -> list[str]:
-    """The names `preset` knows, in a stable order."""
+    """Return the names `preset` knows, in a stable order."""
     return list(_PRESETS)
 
 
 def preset(name: str) -> TNetConfig:
-    """The configuration of a named model."""
+    """Return the configuration of a named model."""
     try:
         return _PRESETS[name]
     except (KeyError, TypeError):

@@ -53,19 +53,19 @@ class Field:
         return self.first + row * self.jump
 
     def convolve(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
-        """The field after a convolution or pooling with `before` padded cells in front."""
+        """Return the field after a convolution or pooling with `before` padded cells in front."""
         span = (kernel - 1) * dilation
         return Field(self.size + span * self.jump, self.jump * stride, self.centre(span / 2 - before), rows)
 
     def convolve_transposed(self, kernel: int, stride: int, before: int, rows: int, dilation: int = 1) -> Field:
-        """The field after a transposed convolution, which divides the jump by its stride."""
+        """Return the field after a transposed convolution, which divides the jump by its stride."""
         span = (kernel - 1) * dilation
         return Field(
             self.size + span // stride * self.jump, self.jump / stride, self.centre((before - span / 2) / stride), rows
         )
 
     def resize(self, rows: int, reach: int) -> Field:
-        """The field after an interpolation to `rows` cells over the same pixels."""
+        """Return the field after an interpolation to `rows` cells over the same pixels."""
         jump = self.jump * self.rows / rows
         return Field(self.size + reach * self.jump, jump, self.first + (jump - self.jump) / 2, rows)
 
@@ -84,12 +84,12 @@ class BlockMap:
         return self.field.rows
 
     def covers(self, base_resolution: int) -> bool:
-        """Whether the cells of the map spread over the whole image: otherwise their places mean nothing."""
+        """Tell whether the cells of the map spread over the whole image: otherwise their places mean nothing."""
         return self.rows > 1 and 0.8 <= self.rows * self.field.jump / base_resolution <= 1.25
 
 
 def flat_tensors(values: Any) -> Iterator[Tensor]:
-    """The tensors in nested lists, tuples and mappings, in order."""
+    """Yield the tensors in nested lists, tuples and mappings, in order."""
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, (list, tuple, dict)):
@@ -98,7 +98,7 @@ def flat_tensors(values: Any) -> Iterator[Tensor]:
 
 
 def _join_fields(fields: Sequence[Field]) -> Field:
-    """The field of maps that were added or concatenated: it reaches as far as any of them.
+    """Return the field of maps that were added or concatenated: it reaches as far as any of them.
 
     Only the finest maps count; anything coarser must have been spread over them.
     """
@@ -114,7 +114,7 @@ def _join_fields(fields: Sequence[Field]) -> Field:
 
 
 def _shows_map(shape: Sequence[int], rows: int) -> bool:
-    """Whether a tensor of this shape still tells positions of a rows x rows map apart."""
+    """Tell whether a tensor of this shape still tells positions of a rows x rows map apart."""
     as_map = any(a == b == rows for a, b in pairwise(shape))
     as_tokens = len(shape) == 3 and rows * rows in shape
     return rows > 1 and (as_map or as_tokens)
@@ -144,7 +144,7 @@ class _FieldTracker(TorchDispatchMode):
         return out
 
     def _follow(self, op: Any, args: Any, field: Field, operands: int, out: Tensor) -> Field | None:
-        """The field of `out` = op(*args), of which `operands` depend on the image."""
+        """Return the field of `out` = op(*args), of which `operands` depend on the image."""
         name = op._qualified_op_name.split("::")[-1]
         if op in _REDUCTIONS:
             return field if _shows_map(out.shape, field.rows) else None
@@ -164,13 +164,13 @@ class _FieldTracker(TorchDispatchMode):
 
 
 def _follow_off_map(op: Any, args: Any, field: Field) -> Field | None:
-    """Operations on anything but a two-dimensional map (tokens, windows) may only keep positions."""
+    """Return the field after an operation on tokens or windows, None where it moves positions."""
     moves = (op is aten.convolution and max(args[1].shape[2:], default=1) > 1) or op in _POOLS or op in _ADAPTIVE_POOLS
     return None if moves else field
 
 
 def _follow_on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Field | None:
-    """The field after an operation from one two-dimensional map to another of `rows` rows."""
+    """Return the field after an operation from one two-dimensional map to another of `rows` rows."""
     if op is aten.convolution:
         _, weight, _, stride, padding, dilation, transposed = args[:7]
         step = field.convolve_transposed if transposed else field.convolve
@@ -198,7 +198,7 @@ def _follow_on_map(op: Any, name: str, args: Any, field: Field, rows: int) -> Fi
 
 
 def _rearrange(field: Field, shape: Sequence[int]) -> Field:
-    """Moving cells into channels or back (space to depth) shows in the sides of the new map."""
+    """Return the field after cells moved into channels or back (space to depth), which a map's new sides show."""
     sides = [a for a, b in ((shape[2], shape[3]), (shape[1], shape[2])) if a == b]
     if shape[0] != 1 or not sides or _shows_map(shape, field.rows):
         return field  # windows in the batch dimension, or the same map
@@ -210,7 +210,7 @@ def _rearrange(field: Field, shape: Sequence[int]) -> Field:
 
 
 def _list_candidates(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
-    """Modules that may be blocks: what a backbone's stages (or the backbone itself) consist of."""
+    """Yield modules that may be blocks: what a backbone's stages (or the backbone itself) consist of."""
     for name, child in module.named_children():
         path = f"{prefix}{name}"
         if isinstance(child, (nn.Sequential, nn.ModuleList)) or "Stage" in type(child).__name__:
@@ -228,7 +228,7 @@ class Survey:
 
 
 def survey(body: nn.Module, base_resolution: int) -> Survey:
-    """The blocks of a backbone in order, each with field and map size on a square input.
+    """Return the blocks of a backbone in order, each with field and map size on a square input.
 
     A block is a module inside a stage (a Sequential, a ModuleList or a `*Stage` class) that applies
     at least two convolutions or matrix products to its map; stems and single layers are not blocks.
@@ -273,7 +273,7 @@ def _run_survey(body: nn.Module, base_resolution: int) -> Survey:
 
 
 def _find_block_map(path: str, out: Any, fields: Any) -> BlockMap | None:
-    """The first square map among the outputs of a block."""
+    """Return the first square map among the outputs of a block."""
     for index, tensor in enumerate(flat_tensors(out)):
         field = fields.get(tensor)
         if field is None or tensor.ndim != 4:

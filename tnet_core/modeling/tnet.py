@@ -106,26 +106,26 @@ class TNet(nn.Module):
         return self.classifier.linear.weight.device
 
     def look(self, images: Tensor, positions: Tensor) -> LookOutput:
-        """Feature extraction and positional encoding: images (B, 3, b, b) in [-1, 1], positions (B, 3) -> F, V, V'."""
+        """Extract features and encode positions: images (B, 3, b, b) in [-1, 1], positions (B, 3) -> F, V, V'."""
         location_map, vector = self.features(images)
         feature = vector if self.positional is None else self.positional(vector, positions)
         return LookOutput(location_map, vector, feature)
 
     def locate(self, seen: LookOutput) -> Tensor:
-        """Location module: F (and V) -> unit-length logits (B, n * n). No gradient reaches the backbone from here."""
+        """Score cells: F (and V) -> unit-length logits (B, n * n). No gradient reaches the backbone from here."""
         if self.location is None or seen.map is None:
             raise TNetError("This model is a baseline without a location module: it takes no looks.")
         return normalise_logits(self.location(seen.map.detach(), seen.vector.detach()).float())
 
     def weights(self, features: Tensor) -> Tensor:
-        """Weights of the average over all looks: V' (B, N, D) -> (B, N), rows sum to 1."""
+        """Return the weights of the average over all looks: V' (B, N, D) -> (B, N), rows sum to 1."""
         if self.weighting is None:
             batch, count, _ = features.shape
             return features.new_full((batch, count), 1.0 / count)
         return self.weighting(features)
 
     def forward(self, images: Tensor, budget: Sequence[int] | int | None = None) -> Tensor:
-        """Section 3.1 for a batch: images (B, 3, S, S) in [-1, 1] -> joint logits (B, classes)."""
+        """Classify a batch as in section 3.1: images (B, 3, S, S) in [-1, 1] -> joint logits (B, classes)."""
         levels = self._traverse(images, budget, None, top_k)
         features = torch.cat([level.features for level in levels], dim=1)  # (B, N, D)
         return self.classifier(self._average(features)[1])
@@ -180,7 +180,7 @@ class TNet(nn.Module):
         return cut_cells(images, cells, n, self.config.cell_fraction), below
 
     def _average(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """V' (B, N, D) of all levels -> weights (B, N), their weighted average (B, D): the comprehensive V'."""
+        """Average V' (B, N, D) of all levels -> weights (B, N), the comprehensive V' (B, D)."""
         weights = self.weights(features)
         return weights, (weights.unsqueeze(2) * features).sum(1)
 
@@ -211,7 +211,7 @@ class TNet(nn.Module):
 
 
 def _repeat_empty(above: LevelOutput, k: int | None) -> LevelOutput:
-    """A level below a budget of 0, where nothing was looked at."""
+    """Return a level below a budget of 0, where nothing was looked at."""
     vectors, features = above.vectors[:, :0], above.features[:, :0]
     if k is None:
         return LevelOutput(vectors, features, None, None, None)

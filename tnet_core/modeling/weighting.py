@@ -22,16 +22,16 @@ class FeatureWeightingModule(nn.Module):
         self.output = nn.Linear(num_features, 1)
 
     def gate(self, mean: Tensor) -> Tensor:
-        """(B, D) -> (B, D)."""
+        """Return the gate of each channel: (B, D) -> (B, D)."""
         return self.dense_2(F.silu(self.dense_1(mean))).sigmoid()
 
     def forward(self, features: Tensor) -> Tensor:
-        """V' (B, N, D) -> weights (B, N)."""
+        """Weigh feature vectors: V' (B, N, D) -> weights (B, N)."""
         gate = self.gate(features.mean(1)).unsqueeze(1)  # (B, 1, D)
         return self.output(features * gate).squeeze(2).softmax(1)
 
     def for_subsets(self, features: Tensor, masks: Tensor) -> Tensor:
-        """Weights of many subsets of one image's looks: V' (N, D), masks (S, N) bool -> (S, N).
+        """Weigh many subsets of one image's looks: V' (N, D), masks (S, N) bool -> (S, N).
 
         Same numbers as `forward` on each subset, without copying the features S times.
         """

@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> str:
 
 
 def read_labels(path: Path, config: TNetConfig) -> list[str]:
-    """Class names from a text file, one per line."""
+    """Return class names from a text file, one per line."""
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST_LABELS).decode("utf-8-sig")

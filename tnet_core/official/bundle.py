@@ -69,7 +69,7 @@ class Bundle:
         return self.index.with_name(f"{self.name}.data-{shard:05d}-of-{self.shards:05d}")
 
     def read(self, key: str) -> np.ndarray:
-        """One tensor, its checksum verified."""
+        """Return one tensor, its checksum verified."""
         entry = self.entries.get(key)
         if entry is None:
             raise TNetError(f"The checkpoint '{self.name}' holds no tensor {key!r:.200}.")
@@ -111,7 +111,7 @@ def open_bundle(path: str | Path) -> Bundle:
 
 
 def read_bundle(path: str | Path, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The tensors of a checkpoint by key: the given ones, or all that hold numbers."""
+    """Return the tensors of a checkpoint by key: the given ones, or all that hold numbers."""
     bundle = open_bundle(path)
     wanted = [e.key for e in bundle.entries.values() if e.dtype is not None] if keys is None else keys
     return {key: bundle.read(key) for key in wanted}
@@ -165,7 +165,7 @@ def _fits_size(shape: tuple[int, ...], dtype: np.dtype, size: int) -> bool:
 
 
 def _check_extents(bundle: Bundle) -> None:
-    """Every tensor must lie inside its data file, and no two may overlap.
+    """Refuse tensors that do not lie inside their data file, or overlap.
 
     Together this bounds what reading the whole checkpoint allocates by what is on disk.
     """
@@ -194,7 +194,7 @@ _LONGEST_STATE = 1 << 16
 
 
 def locate_index(path: str | Path) -> Path:
-    """The `.index` file meant by a path."""
+    """Return the `.index` file meant by a path."""
     path = Path(path)
     try:
         if path.is_dir():

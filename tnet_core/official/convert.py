@@ -29,7 +29,7 @@ _BOOKKEEPING = re.compile(
 
 
 def official_name(key: str) -> str | None:
-    """The variable name behind a bundle key; None for bookkeeping, which no model contains.
+    """Return the variable name behind a bundle key; None for bookkeeping, which no model contains.
 
     A key that no official model writes is returned as it is, so that it shows up as not fitting.
     """
@@ -43,7 +43,7 @@ def official_name(key: str) -> str | None:
 
 
 def convert(path: str | Path, config: TNetConfig, *, progress: bool = False) -> TNet:
-    """A model in eval mode on the CPU with the weights of an official checkpoint.
+    """Build a model in eval mode on the CPU with the weights of an official checkpoint.
 
     Strict both ways: every variable of the model must be there, and nothing of the checkpoint's model may be
     left over; optimiser state and counters are skipped.
@@ -65,7 +65,7 @@ def convert(path: str | Path, config: TNetConfig, *, progress: bool = False) -> 
 
 
 def model_entries(bundle: Bundle) -> dict[str, Entry]:
-    """The entries of a bundle that belong to its model, by official name."""
+    """Return the entries of a bundle that belong to its model, by official name."""
     found: dict[str, Entry] = {}
     for entry in bundle.entries.values():
         name = official_name(entry.key)
@@ -80,7 +80,7 @@ def model_entries(bundle: Bundle) -> dict[str, Entry]:
 
 
 def official_presets() -> list[str]:
-    """The presets that exist in the official implementation."""
+    """Return the presets that exist in the official implementation."""
     return [
         name
         for name in presets()
@@ -89,7 +89,7 @@ def official_presets() -> list[str]:
 
 
 def fitting_presets(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """The presets whose official variables are exactly these."""
+    """Return the presets whose official variables are exactly these."""
     bias = shapes.get("feature_extraction/logits_layer/linear/bias", ())
     fitting = []
     for name in official_presets():
@@ -103,7 +103,7 @@ def fitting_presets(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
 
 
 def official_shapes(config: TNetConfig) -> dict[str, tuple[int, ...]]:
-    """Official variable names and shapes of a configuration; allocates no weights."""
+    """Return official variable names and shapes of a configuration; allocates no weights."""
     with torch.device("meta"):
         model = TNet(config)
     state = model.state_dict()

@@ -115,7 +115,7 @@ def _location(module: nn.Module) -> Iterator[Variable]:
 
 
 def official_variables(model: TNet) -> list[Variable]:
-    """Every official variable of a model, in a fixed order."""
+    """Return every official variable of a model, in a fixed order."""
     body = model.features.body
     if isinstance(body, BagNet77):
         found = list(_bagnet(body, "feature_extraction", "features.body"))

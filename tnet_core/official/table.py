@@ -36,7 +36,7 @@ class _Handle(NamedTuple):
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """All entries of a table file in key order; anything inconsistent is `MalformedError`."""
+    """Return all entries of a table file in key order; anything inconsistent is `MalformedError`."""
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise MalformedError("it does not end like one")
     footer = data[-_FOOTER:-8]
@@ -72,7 +72,7 @@ def _parse_handle(data: bytes, at: int) -> tuple[_Handle, int]:
 
 
 def _read_block(data: bytes, handle: _Handle) -> bytes:
-    """The entries of a block, checked, without its restart points."""
+    """Return the entries of a block, checked, without its restart points."""
     end = handle.offset + handle.size
     if end + _TRAILER > len(data) - _FOOTER:
         raise MalformedError("a block lies outside the file")
@@ -93,7 +93,7 @@ def _read_block(data: bytes, handle: _Handle) -> bytes:
 
 
 def _read_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys share a prefix with the key before them; only the rest is stored."""
+    """Yield keys and values; keys share a prefix with the key before them, and only the rest is stored."""
     key = b""
     at = 0
     while at < len(block):
@@ -118,7 +118,7 @@ class MalformedError(Exception):
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The unsigned 64-bit number at a position, and the position after it."""
+    """Return the unsigned 64-bit number at a position, and the position after it."""
     value = 0
     for i, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * i)
@@ -151,7 +151,7 @@ def parse_message(data: bytes) -> Message:
 
 
 def read_integer(message: Message, number: int) -> int:
-    """A singular int64 (or fixed32) field; absent means 0."""
+    """Return a singular int64 (or fixed32) field; absent means 0."""
     value = message.get(number, [0])[-1]
     if isinstance(value, bytes):
         raise MalformedError("an entry holds text where a number belongs")
@@ -159,7 +159,7 @@ def read_integer(message: Message, number: int) -> int:
 
 
 def read_messages(message: Message, number: int) -> list[Message]:
-    """All values of a field that holds messages."""
+    """Return all values of a field that holds messages."""
     found = []
     for value in message.get(number, []):
         if isinstance(value, int):

@@ -80,13 +80,13 @@ def peer_rows() -> tuple[PeerRow, ...]:
 
 @lru_cache(maxsize=8)
 def read_table(name: str) -> tuple[dict[str, str], ...]:
-    """The lines of a CSV, as texts."""
+    """Return the lines of a CSV, as texts."""
     with (_FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return tuple(csv.DictReader(file))
 
 
 def paper_rows(selector: str) -> dict[tuple[int, ...], PaperRow]:
-    """The rows of one model by looks per grid, as a recipe's field 'paper' names it."""
+    """Return the rows of one model by looks per grid, as a recipe's field 'paper' names it."""
     table, _, rest = selector.partition(":")
     if table not in TABLES or not rest:
         raise TNetError(f"{selector!r:.80} names no rows of the paper; write 'TABLE:MODEL', TABLE one of {TABLES}.")
@@ -99,7 +99,7 @@ def paper_rows(selector: str) -> dict[tuple[int, ...], PaperRow]:
 
 
 def selectors(table: str) -> tuple[str, ...]:
-    """Every model of a table as `paper_rows` takes it, in the order of the table."""
+    """Return every model of a table as `paper_rows` takes it, in the order of the table."""
     found: dict[str, None] = {}
     for row in read_table(table):
         name = f"{table}:{row['variant' if table == 'ablation' else 'model']}"
@@ -149,7 +149,7 @@ def _row(table: str, row: dict[str, str]) -> PaperRow:
 
 
 def attention_rows(selector: str) -> dict[int, AttentionRow]:
-    """Precision, recall and coverage of the data set of a selector, by locations; {} if not stated."""
+    """Return precision, recall and coverage of the data set of a selector, by locations; {} if not stated."""
     names = {"imagenet": "ImageNet", "fmow": "fMoW"}
     wanted = names.get(selector.partition(":")[0])
     if wanted is None or "TNet" not in selector:

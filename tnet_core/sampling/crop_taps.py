@@ -52,7 +52,7 @@ class CropTaps(Generic[AnyArray]):
         return [self.start, self.pitch, self.rows, self.down, self.cols, self.across]
 
     def with_arrays(self, arrays: Sequence[Tensor]) -> CropTaps[Tensor]:
-        """The same taps held by other arrays, in the order of `arrays`."""
+        """Return the same taps held by other arrays, in the order of `arrays`."""
         start, pitch, rows, down, cols, across = arrays
         return CropTaps(start, pitch, rows, down, cols, across, self.scale, self.round)
 
@@ -60,7 +60,7 @@ class CropTaps(Generic[AnyArray]):
 def make_official_taps(
     sampler: Sampler, regions: Sequence[Region], owners: Sequence[int] | None = None
 ) -> CropTaps[np.ndarray]:
-    """Crops out of a buffer that holds the whole image, or several of one size (`owners`: which one)."""
+    """Return crops out of a buffer that holds the whole image, or several of one size (`owners`: which one)."""
     pitch = 3 * sampler.source.width
     both = [sampler.taps(region) for region in regions]
     starts = np.asarray(owners or [0] * len(regions), np.int64) * (pitch * sampler.source.height)
@@ -69,7 +69,7 @@ def make_official_taps(
 
 
 def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
-    """A buffer of just the pixels that official crops need, one tile per crop, and the taps into it."""
+    """Return a buffer of just the pixels that official crops need, one tile per crop, and the taps into it."""
     both = [sampler.taps(region) for region in regions]
     cut = [sampler.gather(rows.pixels, cols.pixels) for rows, cols in both]  # (R, C, 3) uint8 each
     starts = np.cumsum([0] + [tile.size for tile in cut[:-1]])
@@ -80,7 +80,7 @@ def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, 
 
 
 def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndarray] | None:
-    """Native crops out of a buffer that holds the whole image, to the level as OpenCV makes them.
+    """Return native crops out of a buffer that holds the whole image, to the level as OpenCV makes them.
 
     None where it rounds twice (one axis shrinks, the other grows) or where sizes differ.
     """
@@ -104,18 +104,18 @@ def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np
 
 
 def _place_in_image(taps: Taps) -> Axis:
-    """With the pixels of the whole image; where nothing is read, any pixel stands."""
+    """Return taps with the pixels of the whole image; where nothing is read, any pixel stands."""
     return (taps.pixels if len(taps.pixels) else np.zeros(1, np.int64))[taps.index].astype(np.int32), taps.weight
 
 
 def _place_in_tile(taps: Taps) -> Axis:
-    """With the pixels of a tile that holds no others."""
+    """Return taps with the pixels of a tile that holds no others."""
     return taps.index.astype(np.int32), taps.weight
 
 
 @lru_cache(maxsize=64)
 def _make_area_taps(inputs: int, outputs: int, counted: bool) -> Axis:
-    """The share of each input pixel in an output pixel, or 1 for each of them where they are to be counted."""
+    """Return the share of each input pixel in an output pixel, or 1 for each of them where they are to be counted."""
     scale = inputs / outputs
     begin, end = np.arange(outputs) * scale, np.arange(1, outputs + 1) * scale
     index = np.floor(begin).astype(np.int64) + np.arange(int(np.ceil(scale)) + 1)[:, None]  # (T, b)
@@ -129,7 +129,7 @@ def _make_area_taps(inputs: int, outputs: int, counted: bool) -> Axis:
 
 @lru_cache(maxsize=64)
 def _make_linear_taps(inputs: int, outputs: int) -> Axis:
-    """Two taps with half-pixel centres, the border repeated, weights in 1/256 as OpenCV's exact resize has them."""
+    """Return two taps with half-pixel centres, the border repeated, weights in 1/256 as in OpenCV's exact resize."""
     at = ((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5).clip(0, inputs - 1)
     left = np.floor(at).astype(np.int64)
     right = np.rint((at - left) * 256) / 256
@@ -150,7 +150,7 @@ def _join_axes(
 
 
 def _stack_axes(axes: Sequence[Axis]) -> Axis:
-    """(T, b) each -> (N, T, b), with as many taps as the longest has."""
+    """Stack (T, b) each -> (N, T, b), with as many taps as the longest has."""
     shape = (len(axes), max(len(index) for index, _ in axes), axes[0][0].shape[1])
     indices, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
     for i, (index, weight) in enumerate(axes):

@@ -65,7 +65,7 @@ class Lattice:
         self._kept = kept
 
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """As `ImageSource.gather`."""
+        """Return what `ImageSource.gather` does."""
         kept = self._kept
         if len(kept.rows) * len(kept.cols) > MOST:
             return self._source.gather(rows, cols)
@@ -102,13 +102,13 @@ class Frame:
         return Region(0, 0, self.height, self.width, (0, 0, self.height, self.width))
 
     def axes(self, region: Region) -> tuple[AxisGrid, AxisGrid]:
-        """The candidate grid of a region: rows, columns."""
+        """Return the candidate grid of a region: rows, columns."""
         rule = official_axis if self.mode == "official" else native_axis
         n, fraction = self.config.grid, self.config.cell_fraction
         return rule(region.h, n, fraction), rule(region.w, n, fraction)
 
     def depth(self, most: int) -> int:
-        """The levels after which a cell has no more pixels than the network sees: closer looks show nothing new.
+        """Return the levels after which a cell has no more pixels than the network sees: closer looks show nothing new.
 
         Not fewer than in training, not more than `most`.
         """
@@ -118,7 +118,7 @@ class Frame:
         return max(levels, self.config.levels)
 
     def cell(self, region: Region, index: int) -> Region:
-        """Cell `index` (row-major) of a region's grid."""
+        """Return cell `index` (row-major) of a region's grid."""
         rows, cols = self.axes(region)
         r, c = divmod(index, self.config.grid)
         y, x = region.y + rows.starts[r], region.x + cols.starts[c]
@@ -129,7 +129,7 @@ class Frame:
         return Region(y, x, rows.cell, cols.cell, (y0, x0, y1, x1))
 
     def box(self, region: Region) -> tuple[float, float, float, float]:
-        """x0, y0, x1, y1 normalised to the full image and clipped to it."""
+        """Return x0, y0, x1, y1 normalised to the full image and clipped to it."""
         y0, x0, y1, x1 = region.visible
         return x0 / self.width, y0 / self.height, x1 / self.width, y1 / self.height
 
@@ -145,7 +145,7 @@ class Sampler(Frame):
             self.gather = Lattice(source, *self._crossings()).gather
 
     def prepare(self, levels: int | None = None) -> None:
-        """Reads or decodes what the looks of so many levels need, so that looks themselves wait for no file."""
+        """Read or decode what the looks of so many levels need, so that looks themselves wait for no file."""
         if self.mode == "official":
             rows, cols = self._crossings()
             self.gather(rows[:1], cols[:1])
@@ -157,12 +157,12 @@ class Sampler(Frame):
             region = self.cell(region, self.config.cells // 2)  # all looks of a level have about its size
 
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
-        """All rows and columns of the source that the virtual input is interpolated from."""
+        """Return all rows and columns of the source that the virtual input is interpolated from."""
         size = self.config.input_size
         return _list_source_pixels(self.source.height, size), _list_source_pixels(self.source.width, size)
 
     def read(self, region: Region) -> tuple[np.ndarray, int]:
-        """What the network sees: (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
+        """Return what the network sees, (b, b, 3) float32 in [-1, 1], and how many source pixels it took."""
         base = self.config.base_resolution
         if self.mode == "native":
             y0, x0, y1, x1 = region.visible
@@ -175,7 +175,7 @@ class Sampler(Frame):
         return sum_taps(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
 
     def taps(self, region: Region) -> tuple[Taps, Taps]:
-        """The source rows and columns that a crop of official mode is made of."""
+        """Return the source rows and columns that a crop of official mode is made of."""
         top, left, bottom, right = region.visible
         size, base = self.config.input_size, self.config.base_resolution
         return (
@@ -185,16 +185,16 @@ class Sampler(Frame):
 
 
 def to_model_space(pixels: np.ndarray) -> np.ndarray:
-    """uint8 -> float32 in [-1, 1]."""
+    """Convert uint8 -> float32 in [-1, 1]."""
     return pixels.astype(np.float32) * np.float32(2 / 255) - np.float32(1)
 
 
 def to_bytes(values: np.ndarray) -> np.ndarray:
-    """float in [-1, 1] -> uint8, for showing what the network saw."""
+    """Convert float in [-1, 1] -> uint8, for showing what the network saw."""
     return np.rint((values + 1) * 127.5).clip(0, 255).astype(np.uint8)
 
 
 def _list_source_pixels(source: int, size: int) -> np.ndarray:
-    """All source pixels of one axis that the virtual axis of `size` is interpolated from."""
+    """Return all source pixels of one axis that the virtual axis of `size` is interpolated from."""
     left, right, _ = make_bilinear_taps(source, size)
     return np.union1d(left, right)

@@ -14,7 +14,7 @@ from tnet_core.sampling.crop_taps import CropTaps, Round
 
 
 def gather_crops(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
-    """uint8 RGB pixels of any shape -> crops (N, 3, b, b) float32 in [-1, 1], channels-last.
+    """Make crops: uint8 RGB pixels of any shape -> (N, 3, b, b) float32 in [-1, 1], channels-last.
 
     All tensors on one device. Triton's kernel is used on CUDA, and on the CPU under TRITON_INTERPRET=1.
     """
@@ -27,7 +27,7 @@ def gather_crops(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
 
 
 def gather_by_torch(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
-    """`gather_crops` in plain torch: what the kernel is held to."""
+    """Do what `gather_crops` does in plain torch: the kernel is held to it."""
     flat = pixels.reshape(-1)
     count, row_taps, base = taps.rows.shape
     channels = torch.arange(3, device=flat.device)
@@ -55,7 +55,7 @@ def gather_by_torch(pixels: Tensor, taps: CropTaps[Tensor]) -> Tensor:
 
 @lru_cache(maxsize=16)
 def is_triton_usable(device: torch.device) -> bool:
-    """Whether Triton's kernel works here: it is there, compiles, and says what torch says on a small case."""
+    """Tell whether Triton's kernel works here: it is there, compiles, and says what torch says on a small case."""
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         return False
     try:
@@ -74,7 +74,7 @@ def is_triton_usable(device: torch.device) -> bool:
 
 
 def _make_small_case(device: torch.device) -> tuple[Tensor, CropTaps[Tensor]]:
-    """Two crops of 20 x 20 with two taps per axis, grey at their borders, out of 9 x 11 pixels."""
+    """Return two crops of 20 x 20 with two taps per axis, grey at their borders, out of 9 x 11 pixels."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (9, 11, 3), dtype=np.uint8)
     weight = generator.random((2, 2, 20), dtype=np.float32)

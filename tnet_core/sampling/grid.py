@@ -37,7 +37,7 @@ class PaddedAxis(AxisGrid):
 
 @lru_cache(maxsize=4096)
 def official_axis(side: int, n: int, fraction: float) -> PaddedAxis:
-    """The official rule: cells may reach beyond the image, into grey (mostly by a pixel or two)."""
+    """Divide an axis by the official rule: cells may reach beyond the image, into grey (mostly by a pixel or two)."""
     cell = round(side * fraction)  # Python rounds half to even, as numpy does
     _require_pixels(cell, side)
     stride = math.ceil((side - cell) / (n - 1))
@@ -49,7 +49,7 @@ def official_axis(side: int, n: int, fraction: float) -> PaddedAxis:
 
 @lru_cache(maxsize=4096)
 def native_axis(side: int, n: int, fraction: float) -> AxisGrid:
-    """Evenly spread cells that all lie inside the image: no padding is ever needed."""
+    """Divide an axis into evenly spread cells that all lie inside the image: no padding is ever needed."""
     cell = max(1, round(side * fraction))
     starts = tuple(round(i * (side - cell) / (n - 1)) for i in range(n))
     return AxisGrid(cell, starts)

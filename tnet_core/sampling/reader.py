@@ -26,7 +26,7 @@ _ALIGN = 16  # bytes; every array begins where any type may
 
 
 def send(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
-    """Copies on the device, packed into one buffer: pinned on CUDA, so that the copy need not be waited for."""
+    """Copy arrays to the device, packed into one buffer: pinned on CUDA, so that the copy need not be waited for."""
     ends, total = _lay_out([array.nbytes for array in arrays])
     host = torch.empty(total, dtype=torch.uint8, pin_memory=device.type == "cuda")
     for array, end in zip(arrays, ends, strict=True):
@@ -39,7 +39,7 @@ def send(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
 
 
 def fetch(tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """The tensors of one device as arrays, after one wait; those of the CPU as they are."""
+    """Return the tensors of one device as arrays, after one wait; those of the CPU as they are."""
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
     packed, ends = pack_bytes(tensors)
@@ -50,7 +50,7 @@ def fetch(tensors: Sequence[Tensor]) -> list[np.ndarray]:
 
 
 def pack_bytes(tensors: Sequence[Tensor]) -> tuple[Tensor, list[int]]:
-    """One buffer on the tensors' device, and where each of them ends in it."""
+    """Pack tensors into one buffer on their device; returns it and where each of them ends in it."""
     sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
     ends, total = _lay_out(sizes)
     packed = torch.empty(total, dtype=torch.uint8, device=tensors[0].device)
@@ -60,7 +60,7 @@ def pack_bytes(tensors: Sequence[Tensor]) -> tuple[Tensor, list[int]]:
 
 
 def unpack_bytes(buffer: np.ndarray, like: Sequence[Tensor], ends: Sequence[int]) -> list[np.ndarray]:
-    """What `pack_bytes` packed, from the buffer's bytes."""
+    """Return what `pack_bytes` packed, from the buffer's bytes."""
     arrays = []
     for tensor, end in zip(like, ends, strict=True):
         part = buffer[end - tensor.numel() * tensor.element_size() : end]
@@ -69,7 +69,7 @@ def unpack_bytes(buffer: np.ndarray, like: Sequence[Tensor], ends: Sequence[int]
 
 
 def _lay_out(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Where each of several byte strings ends in a buffer that aligns their beginnings, and its length."""
+    """Return where each byte string ends in a buffer that aligns their beginnings, and its length."""
     ends, at = [], 0
     for size in sizes:
         ends.append(at + size)
@@ -90,7 +90,7 @@ class Views:
     values: tuple[np.ndarray, ...] = ()  # (b, b, 3) each, where the CPU made them
 
     def as_bytes(self) -> Tensor:
-        """(B, b, b, 3) uint8, for showing what the network saw: `to_bytes` where the images are."""
+        """Return (B, b, b, 3) uint8, for showing what the network saw: `to_bytes` where the images are."""
         return ((self.images.float() + 1) * 127.5).round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
 
 
@@ -125,7 +125,7 @@ class DeviceReader(HostReader):
 
     @property
     def resident(self) -> bool:
-        """Whether the whole image is on the device."""
+        """Tell whether the whole image is on the device."""
         return self._image is not None
 
     def read(self, regions: Sequence[Region], positions: Sequence[tuple[int, int, int]]) -> Views:
@@ -156,7 +156,7 @@ class DeviceReader(HostReader):
 
 
 def choose_reader(sampler: Sampler, like: Tensor) -> HostReader:
-    """How to read for a model whose weights are like this tensor."""
+    """Return a reader for a model whose weights are like this tensor."""
     chosen = os.environ.get("TNET_KERNELS") or "auto"
     if chosen not in ("auto", "on", "off"):
         raise TNetError(f"TNET_KERNELS is {chosen!r:.40}, but must be auto, on or off.")
@@ -165,7 +165,7 @@ def choose_reader(sampler: Sampler, like: Tensor) -> HostReader:
 
 
 def _fits(sampler: Sampler, device: torch.device) -> bool:
-    """Whether the image is in memory, and small enough to be copied whole."""
+    """Tell whether the image is in memory, and small enough to be copied whole."""
     source = sampler.source
     if not isinstance(source, ArraySource) or source.array.nbytes > LARGEST_RESIDENT:
         return False

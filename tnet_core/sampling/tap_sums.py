@@ -26,12 +26,12 @@ class Taps:
 
     @property
     def identity(self) -> bool:
-        """Whether the crop's axis is those source pixels as they are."""
+        """Tell whether the crop's axis is those source pixels as they are."""
         return self.index.shape == (1, len(self.pixels)) and bool((self.weight == 1).all())
 
 
 def make_bilinear_taps(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Left tap, right tap and weight of the right tap, for a half-pixel-centred bilinear resize."""
+    """Return left tap, right tap and weight of the right tap, for a half-pixel-centred bilinear resize."""
     # float32 as the reference does, so that taps fall on the same pixels
     scale = np.float32(inputs) / np.float32(outputs)
     at = np.maximum((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5), 0)
@@ -41,7 +41,7 @@ def make_bilinear_taps(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarra
 
 @lru_cache(maxsize=512)
 def make_axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
-    """The taps of one axis of a crop.
+    """Return the taps of one axis of a crop.
 
     source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
     pixels outside first … last set to zero. There are no pixels where nothing is inside.
@@ -68,7 +68,7 @@ def make_axis_taps(source: int, size: int, start: int, length: int, first: int, 
 
 
 def sum_taps(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
-    """(R, C, 3) uint8, the crossings of the taps' pixels -> (b, b, 3) float32 in [-1, 1]."""
+    """Sum up (R, C, 3) uint8, the crossings of the taps' pixels -> (b, b, 3) float32 in [-1, 1]."""
     height, width = rows.weight.shape[1], cols.weight.shape[1]
     if not pixels.size:
         return np.zeros((height, width, 3), np.float32)
@@ -82,7 +82,7 @@ def sum_taps(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
 
 
 def _sum_first_axis(values: Tensor, taps: Taps) -> Tensor:
-    """(P, …) -> (b, …)."""
+    """Sum along the first axis: (P, …) -> (b, …)."""
     index, weight = (torch.from_numpy(np.array(table.T, order="C")) for table in (taps.index, taps.weight))
     made = F.embedding_bag(index, values.flatten(1), mode="sum", per_sample_weights=weight)
     return made.view(-1, *values.shape[1:])

@@ -21,7 +21,7 @@ def gather_kernel(
     pixels, start, pitch, rows, down, cols, across, out, base, row_taps, col_taps, scale,
     ROUND: tl.constexpr, BLOCK_Y: tl.constexpr, BLOCK_X: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """One program makes BLOCK_Y x BLOCK_X pixels of crop `program_id(0)`."""
+    """Make BLOCK_Y x BLOCK_X pixels of crop `program_id(0)`, one program each."""
     crop = tl.program_id(0).to(tl.int64)
     y = tl.program_id(1) * BLOCK_Y + tl.arange(0, BLOCK_Y)
     x = tl.program_id(2) * BLOCK_X + tl.arange(0, BLOCK_X)
@@ -67,7 +67,7 @@ def gather_kernel(
 
 @triton.jit
 def _finish(total, weight, scale, ROUND: tl.constexpr):  # noqa: N803
-    """A sum of bytes to [-1, 1]: as it is, grey where weight is missing, or in whole levels (see `taps.Round`)."""
+    """Convert a sum of bytes to [-1, 1]: as it is, grey where weight is missing, or in whole levels (see `Round`)."""
     if ROUND == 0:
         return total * (2 / 255) - weight
     level = total * scale
@@ -79,7 +79,7 @@ def _finish(total, weight, scale, ROUND: tl.constexpr):  # noqa: N803
 
 
 def launch(pixels: Tensor, taps: CropTaps[Tensor], block: tuple[int, int] = BLOCK) -> Tensor:
-    """See `gather_crops`; `block` must be powers of 2."""
+    """Run the kernel for `gather_crops`; `block` must be powers of 2."""
     count, row_taps, base = taps.rows.shape
     out = torch.empty((count, base, base, 3), device=pixels.device)
     grid = (count, triton.cdiv(base, block[0]), triton.cdiv(base, block[1]))

@@ -27,12 +27,12 @@ _PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
 def find_pickles(names: Iterable[str]) -> list[str]:
-    """The names that are pickled weights by their suffix."""
+    """Return the names that are pickled weights by their suffix."""
     return sorted(name for name in names if name.lower().endswith(_PICKLE_SUFFIXES))
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes."""
+    """Return the bytes of a regular file of at most `limit` bytes."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -99,7 +99,7 @@ def temporary_folder(out: Path) -> Iterator[Path]:
 
 
 def format_size(size: int) -> str:
-    """'17 B', '1.2 kB', '20.4 MB', …"""
+    """Return a size as '17 B', '1.2 kB', '20.4 MB', …"""
     if size < 1000:
         return f"{size} B"
     value, units = size / 1000, ["kB", "MB", "GB", "TB"]

@@ -22,7 +22,7 @@ class HubId:
 
     @property
     def pinned(self) -> bool:
-        """Whether the revision is a full commit, which always means the same files."""
+        """Tell whether the revision is a full commit, which always means the same files."""
         return is_commit(self.revision)
 
     def __str__(self) -> str:
@@ -42,12 +42,12 @@ class HubId:
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text is a full commit (40 lower-case hexadecimal digits)."""
+    """Tell whether a text is a full commit (40 lower-case hexadecimal digits)."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def check_repo(repo: str) -> str:
-    """A valid `owner/name`, as the Hub defines it."""
+    """Return a valid `owner/name`, as the Hub defines it."""
     parts = repo.split("/")
     valid = len(parts) == 2 and all(_PART.fullmatch(part) for part in parts)
     if not valid or ".." in repo or "--" in repo or repo.endswith(".git"):

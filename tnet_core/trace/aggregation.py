@@ -47,7 +47,7 @@ class Aggregator:
         return self.features.shape[0]
 
     def only(self, rows: tuple[int, ...]) -> Aggregator:
-        """The same for some of the rows (increasing), which are counted from 0 again."""
+        """Return the same for some of the rows (increasing), which are counted from 0 again."""
         new = {row: at for at, row in enumerate(rows)}
         inside = {key: weights for key, weights in self._table.items() if all(row in new for row in key)}
         return Aggregator(
@@ -60,13 +60,13 @@ class Aggregator:
         )
 
     def with_weighting(self, weighting: FeatureWeightingModule | None) -> Aggregator:
-        """The same with another weighting module, or with none: then only known sets can be weighed."""
+        """Return the same with another weighting module, or with none: then only known sets can be weighed."""
         return Aggregator(
             self.features, self.projections, self.bias, uniform=self.uniform, weighting=weighting, table=self._table
         )
 
     def weights(self, rows: tuple[int, ...]) -> np.ndarray:
-        """Weights of a set of rows of `features`, in the order given; float32, sum 1."""
+        """Return the weights of a set of rows of `features`, in the order given; float32, sum 1."""
         if not rows:
             raise TNetError("Nothing is selected: keep the context or at least one look.")
         if self.uniform:
@@ -81,7 +81,7 @@ class Aggregator:
         return stored[[at[row] for row in rows]]
 
     def many_weights(self, masks: np.ndarray) -> np.ndarray:
-        """Weights of many subsets: masks (S, N) bool -> (S, N) float32, zero outside; empty rows stay zero."""
+        """Weigh many subsets: masks (S, N) bool -> (S, N) float32, zero outside; empty rows stay zero."""
         result = np.zeros(masks.shape, dtype=np.float32)
         filled = masks.any(1)
         if self.uniform:
@@ -130,21 +130,21 @@ class Aggregator:
             self._table[key] = row[list(key)]
 
     def knows(self, sets: Iterable[tuple[int, ...]]) -> bool:
-        """Whether the weights of all these sets are at hand without a model."""
+        """Tell whether the weights of all these sets are at hand without a model."""
         return self.uniform or all(tuple(sorted(rows)) in self._table for rows in sets)
 
     def list_known(self) -> list[tuple[int, ...]]:
-        """The sets of rows whose weights are at hand."""
+        """Return the sets of rows whose weights are at hand."""
         return sorted(self._table)
 
     def logits(self, rows: tuple[int, ...]) -> np.ndarray:
-        """(classes,) float32. Sums run in double precision, so that contributions add up exactly."""
+        """Return (classes,) float32. Sums run in double precision, so that contributions add up exactly."""
         weights = self.weights(rows).astype(np.float64)
         total = weights @ self.projections[list(rows)].astype(np.float64)
         return (total + self.bias).astype(np.float32)
 
     def many_logits(self, masks: np.ndarray, columns: list[int] | None = None) -> np.ndarray:
-        """Logits of many subsets (S, N) -> (S, classes) float64; an empty subset has the bias alone."""
+        """Return logits of many subsets (S, N) -> (S, classes) float64; an empty subset has the bias alone."""
         chosen = slice(None) if columns is None else columns
         weights = self.many_weights(masks).astype(np.float64)
         return weights @ self.projections[:, chosen].astype(np.float64) + self.bias[chosen]

@@ -60,7 +60,7 @@ def parse(text: str | bytes, trace_class: type[Trace]) -> Trace:
 
 
 def _fit_together(file: TraceFile, aggregator: Aggregator) -> bool:
-    """Whether no later method can meet a surprise."""
+    """Tell whether the parts fit together, so that no later method fails."""
     rows, config, levels = len(file.locations) + 1, file.config, len(file.budget) + 1
     cells = range(config.cells)
     return (
@@ -90,7 +90,7 @@ def _are_weights(row: WeightRow, count: int) -> bool:
 
 
 def _are_nested(looks: Sequence[Location]) -> bool:
-    """Whether every look comes after the one it was taken inside, one level below it."""
+    """Tell whether every look comes after the one it was taken inside, one level below it."""
     for position, look in enumerate(looks):
         level, path = 1, tuple[int, ...]()
         if look.parent is not None:

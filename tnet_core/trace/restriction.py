@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def restrict_trace(trace: Trace, positions: Sequence[int]) -> Trace:
-    """Only these looks, in the order of the trace. A look inside another one needs that one."""
+    """Return a trace of these looks alone, in its order. A look inside another one needs that one."""
     return retake_looks(trace, sorted(trace.select(subset=positions)), trace.policy)
 
 
 def retake_looks(trace: Trace, positions: Sequence[int], policy: str = "cells") -> Trace:
-    """As if only these looks had been taken, in this order; a look inside another one comes after it."""
+    """Return the trace as if only these looks had been taken, in this order; one inside another comes after it."""
     kept = trace.select(subset=positions)
     new: dict[int | None, int | None] = {None: None}
     chosen = [trace.locations[position] for position in kept]
@@ -48,7 +48,7 @@ def _renumber(grid: Distribution, new: dict[int | None, int | None]) -> Distribu
 
 
 def _find_budget(looks: Sequence[Location], levels: int) -> tuple[int, ...]:
-    """The smallest one that has room for these looks."""
+    """Return the smallest budget that has room for these looks."""
     most = [0] * levels
     taken: dict[int | None, int] = {}
     for look in looks:

@@ -52,14 +52,14 @@ class Trace(TraceFields):
     seen: tuple[np.ndarray, ...] | None = field(repr=False, default=None)  # thumbnail first, uint8
 
     def __repr__(self) -> str:
-        """One line: whose weights, which picture, how many looks, and what they say."""
+        """Return one line: whose weights, which picture, how many looks, and what they say."""
         size, count, best = f"{self.image.width} x {self.image.height}", len(self.locations), self.prediction
         name = self.class_names[best] if self.class_names else f"class {best}"
         share = 100 * self.probabilities()[best]
         return f"Trace({self.source!r}, {size} pixels, {count} look{'s' * (count != 1)}: {name!r} {share:.1f} %)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the looks on the thumbnail, the decision and its ledger."""
+        """Return what a notebook shows: the looks on the thumbnail, the decision and its ledger."""
         from tnet_core.trace.notebook import render_trace  # a template engine that only notebooks need
 
         return render_trace(self)
@@ -106,7 +106,7 @@ class Trace(TraceFields):
         budget: Sequence[int] | int | None = None,
         subset: Sequence[int] | None = None,
     ) -> tuple[int, ...]:
-        """Positions in `locations` that a selector means."""
+        """Return positions in `locations` that a selector means."""
         if sum(option is not None for option in (k, budget, subset)) > 1:
             raise TNetError("Give one of k, budget and subset, not several.")
         count = len(self.locations)
@@ -136,15 +136,15 @@ class Trace(TraceFields):
         return tuple(sorted(p for p in kept if p is not None))
 
     def to_frame(self, cls: int | None = None) -> Any:
-        """A pandas table, the thumbnail first: place, scores, weight and share of each look in the logit of `cls`."""
+        """Return a pandas table, thumbnail first: place, scores, weight of each look and its share in a class's logit."""
         return to_frame(self, cls)
 
     def only(self, positions: Sequence[int]) -> Trace:
-        """A trace of these looks alone, in their order here; a look inside another one needs that one."""
+        """Return a trace of these looks alone, in their order here; a look inside another one needs that one."""
         return restrict_trace(self, positions)
 
     def budgets(self) -> Iterator[tuple[int, ...]]:
-        """Every budget up to that of the run, smallest first."""
+        """Yield every budget up to that of the run, smallest first."""
         yield from itertools.product(*(range(b + 1) for b in self.budget))
 
     def _rows(self, selectors: dict[str, Any], context: bool) -> tuple[int, ...]:
@@ -161,11 +161,11 @@ class Trace(TraceFields):
         subset: Sequence[int] | None = None,
         context: bool = True,
     ) -> np.ndarray:
-        """Class logits from the selected looks: float32 (classes,)."""
+        """Return class logits from the selected looks: float32 (classes,)."""
         return self.aggregator.logits(self._rows({"k": k, "budget": budget, "subset": subset}, context))
 
     def probabilities(self, k: int | None = None, **selectors: Any) -> np.ndarray:
-        """Softmax of `logits` at the checkpoint's temperature, if it has one: float64 (classes,)."""
+        """Return the softmax of `logits` at the checkpoint's temperature, if it has one: float64 (classes,)."""
         return compute_probabilities(self.logits(k, **selectors), self.temperature or 1.0)
 
     def weights(
@@ -176,7 +176,7 @@ class Trace(TraceFields):
         subset: Sequence[int] | None = None,
         context: bool = True,
     ) -> np.ndarray:
-        """Share of each selected look in the average, context first: float32, sum 1."""
+        """Return the share of each selected look in the average, context first: float32, sum 1."""
         return self.aggregator.weights(self._rows({"k": k, "budget": budget, "subset": subset}, context))
 
     def contributions(
@@ -189,7 +189,7 @@ class Trace(TraceFields):
         subset: Sequence[int] | None = None,
         context: bool = True,
     ) -> Contributions:
-        """Exact signed share of each look in a class's logit, or in the lead of one class over another.
+        """Return the exact signed share of each look in a class's logit, or in the lead of one class over another.
 
         A share is not an effect: without the look the others are weighed anew (`tnet_core.explain.leave_one_out`).
         """
@@ -205,7 +205,7 @@ class Trace(TraceFields):
         return Contributions(target, rival, looks, values, bias)
 
     def look_logits(self, position: int | None) -> np.ndarray:
-        """What the network would say from one look alone (None: the thumbnail): float32 (classes,)."""
+        """Return what the network would say from one look alone (None: the thumbnail): float32 (classes,)."""
         row = 0 if position is None else 1 + whole(position, "A look's position", 0, len(self.locations) - 1)
         return self.projections[row] + self.bias
 
@@ -215,7 +215,7 @@ class Trace(TraceFields):
         return int(self.logits().argmax())
 
     def class_index(self, cls: int | str) -> int:
-        """A class number from a number or a name."""
+        """Return a class number from a number or a name."""
         if isinstance(cls, str):
             if cls not in self.class_names:
                 raise TNetError(f"There is no class {cls!r:.80} in this checkpoint.")
@@ -228,7 +228,7 @@ class Trace(TraceFields):
     # Where looks could have been taken ----------------------------------------------------------
 
     def cell_boxes(self, parent: int | None = None) -> tuple[Box, ...]:
-        """Box of every cell in the grid of a look (None: the thumbnail), looked at or not, row by row."""
+        """Return the box of every cell in the grid of a look (None: the thumbnail), looked at or not, row by row."""
         frame = Frame(self.image.width, self.image.height, self.config, self.sampling)
         region = frame.whole()
         if parent is not None:
@@ -239,7 +239,7 @@ class Trace(TraceFields):
     # What it cost ------------------------------------------------------------------------------
 
     def coverage(self, k: int | None = None, **selectors: Any) -> dict[int, float]:
-        """Per level below the first: share of the image inside the union of the selected boxes."""
+        """Return per level below the first the share of the image inside the union of the selected boxes."""
         chosen = [self.locations[p] for p in self.select(k, **selectors)]
         return {
             level: union_area([look.box for look in chosen if look.level == level])
@@ -253,7 +253,7 @@ class Trace(TraceFields):
         budget: Sequence[int] | int | None = None,
         subset: Sequence[int] | None = None,
     ) -> Cost:
-        """Cost of the selected looks and of all that leads to them: their parents and the thumbnail."""
+        """Return the cost of the selected looks and of all that leads to them: their parents and the thumbnail."""
         chosen = self._with_parents(self.select(k, budget=budget, subset=subset))
         opened = sum(self.locations[p].level < self.levels for p in chosen)
         flops, parameters = looks_cost(self.config, len(chosen), grids=opened + (self.levels > 1))
@@ -268,7 +268,7 @@ class Trace(TraceFields):
         )
 
     def _with_parents(self, positions: Sequence[int]) -> tuple[int, ...]:
-        """A look inside another one cannot be had without it."""
+        """Return looks with those that they were taken inside: none can be had without them."""
         needed: set[int] = set()
         for position in positions:
             at: int | None = position
@@ -333,7 +333,7 @@ class Trace(TraceFields):
         return tuple(to_bytes(sampler.read(region)[0]) for region in regions[first:])
 
     def to_json(self) -> str:
-        """A versioned, self-describing JSON text; holds no pixels (see `tnet_core.schemas.trace`)."""
+        """Return a versioned, self-describing JSON text; holds no pixels (see `tnet_core.schemas.trace`)."""
         return dump(self)
 
     @staticmethod
