@@ -13,7 +13,7 @@ from pages.explore.service import Explorer
 from pages.limits import MAX_LOOKS_PER_TRAVERSAL, count_looks
 from pages.server.sessions import Session, require_session
 from pages.what_if.change import Change, check_change, place_copy, write_change
-from tnet_core.counterfactual import Lattice, Move, find_nearest_cell, move_content, paste_part, place
+from tnet_core.counterfactual import CellCentres, Move, find_nearest_cell, move_content, paste_part, place
 from viz.common.payload import encode_webp, read_preview
 from viz.explore.sampling import explain_other_sampling
 from viz.what_if.experiment import Experiment, read_measured_scores
@@ -92,7 +92,7 @@ class Experimenter:
             changed = paste_part(pixels, boxes[change.source], copy)
             how |= {"copied": (change.source, find_nearest_cell(boxes, copy)), "copy": copy}
         else:
-            placement = place(_build_move(change, Lattice.of(config, width, height)), width, height)
+            placement = place(_build_move(change, CellCentres.of(config, width, height)), width, height)
             changed = move_content(pixels, placement)
             how |= {"placement": placement}
         if on_step is not None:
@@ -122,12 +122,12 @@ class Experimenter:
         return replace(trace, seen=None)
 
 
-def _build_move(change: Change, lattice: Lattice) -> Move:
+def _build_move(change: Change, centres: CellCentres) -> Move:
     if change.kind == "flip":
         return Move(flip=True)
     if change.kind == "scale":
         return Move(scale=change.scale / 100)
-    across, down = lattice.step
+    across, down = centres.step
     return Move(dx=change.x * across, dy=change.y * down)
 
 

@@ -14,7 +14,7 @@ import tnet_core as tn
 from pages.limits import MAX_FAILURE_BYTES, MAX_FAILURES
 from pages.server.access import upload_root
 from pages.server.sessions import OwnPicture
-from training.data.dataset import Entry, FileDataset
+from training.data.dataset import FileDataset, ImageFile
 from training.data.sample import DatasetView, ImageDataset
 from training.evaluation.failures import Failures
 from viz.common.payload import encode_webp, read_preview
@@ -119,7 +119,7 @@ class FailurePictures:
         return copied
 
 
-def _list_entries(dataset: ImageDataset) -> tuple[Entry, ...]:
+def _list_entries(dataset: ImageDataset) -> tuple[ImageFile, ...]:
     """Return the files of a data set, whose labels may have been exchanged."""
     origin = dataset.origin if isinstance(dataset, DatasetView) else dataset
     assert isinstance(origin, FileDataset)

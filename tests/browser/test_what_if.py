@@ -13,7 +13,16 @@ from playwright.sync_api import Page, Request, expect
 import tnet_core as tn
 from pages.what_if.service import choose_budget
 from tests.browser.reading import beyond, contrasts
-from tnet_core.counterfactual import Lattice, Move, compare, find_fates, measure_pull, move_content, paste_part, place
+from tnet_core.counterfactual import (
+    CellCentres,
+    Move,
+    compare,
+    find_fates,
+    measure_pull,
+    move_content,
+    paste_part,
+    place,
+)
 from tools.queue_client import QueueClient
 from viz.common.text import format_class_name, format_percent, format_signed
 from viz.examples import draw_picture
@@ -74,15 +83,15 @@ def assert_moved(page: Page, model: tn.TNet, before: tn.Trace, move: Move, k: in
     """Everything on the page about a move is what the core says."""
     pixels = np.asarray(draw_picture(0))
     height, width = pixels.shape[:2]
-    placement, lattice = place(move, width, height), Lattice.of(model.config, width, height)
+    placement, centres = place(move, width, height), CellCentres.of(model.config, width, height)
     after = tn.traverse(model, move_content(pixels, placement), before.budget)
     assert_looks(page, before, after, k)
-    told = compare(*(t.distributions[0].logits.reshape(1, -1) for t in (before, after)), lattice, placement)  # type: ignore[arg-type,call-arg]
+    told = compare(*(t.distributions[0].logits.reshape(1, -1) for t in (before, after)), centres, placement)  # type: ignore[arg-type,call-arg]
     shown = [float(v.get_attribute("data-exact") or "nan") for v in page.locator("#what-if-view [data-exact]").all()]
     np.testing.assert_allclose(shown, [told.score[0], told.content[0], told.position[0]], atol=2e-6)
     texts = page.locator("#what-if-view [data-exact]").all_text_contents()
     assert texts == [format_signed(float(v)) for v in (told.score[0], told.content[0], told.position[0])]
-    found = find_fates(cells(before)[:k], cells(after)[:k], lattice, placement)
+    found = find_fates(cells(before)[:k], cells(after)[:k], centres, placement)
     rows = page.locator(FATES)
     assert rows.count() == k
     for at, fate in enumerate(found):
@@ -112,7 +121,7 @@ def test_the_page_shows_what_the_core_computes_for_every_change(
     assert [r.url for r in requests[asked:] if r.resource_type in ("fetch", "xhr") and "heartbeat" not in r.url] == []
     # shifted: the number of looks stays as it was chosen
     height, width = np.asarray(draw_picture(0)).shape[:2]
-    across, down = Lattice.of(model.config, width, height).step
+    across, down = CellCentres.of(model.config, width, height).step
     choose(page, "shift")
     expect(page.locator(".what-if-after h3")).to_have_text("The same, shifted 1 cell to the right")
     page.locator("#what-if-y input[type=number]").fill("-2")

@@ -11,7 +11,7 @@ import pytest
 import tnet_core as tn
 from tests.support.models import TINY, picture
 from tnet_core.counterfactual import (
-    Lattice,
+    CellCentres,
     Move,
     compare,
     compute_score,
@@ -22,9 +22,9 @@ from tnet_core.counterfactual import (
     move_content,
     paste_part,
     place,
-    spearman,
 )
 from tnet_core.counterfactual.transforms import pixel_box
+from tnet_core.numbers import correlate_ranks
 
 
 def noise(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -117,9 +117,9 @@ def test_a_move_belongs_to_one_size() -> None:
 def test_rank_correlation_by_hand() -> None:
     first = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0]])
     second = np.array([[1.0, 9.0, 10.0, 11.0], [4.0, 3.0, 2.0, 1.0], [2.0, 1.0, 4.0, 3.0], [1.0, 2.0, 3.0, 4.0]])
-    found = spearman(first, second)
+    found = correlate_ranks(first, second)
     assert found[:3] == pytest.approx([1.0, -1.0, 0.6]) and np.isnan(found[3])  # 1 - 6 * 4 / (4 * 15)
-    assert spearman(np.array([[1.0, 1.0, 2.0]]), np.array([[1.0, 2.0, 3.0]]))[0] == pytest.approx(np.sqrt(3) / 2)
+    assert correlate_ranks(np.array([[1.0, 1.0, 2.0]]), np.array([[1.0, 2.0, 3.0]]))[0] == pytest.approx(np.sqrt(3) / 2)
 
 
 def test_the_score_is_one_for_content_and_minus_one_for_position() -> None:
@@ -137,17 +137,17 @@ def grids(count: int = 20) -> np.ndarray:
 
 
 def shifted_cells(x: int, y: int) -> Move:
-    across, down = Lattice.of(GRID, 640, 480).step
+    across, down = CellCentres.of(GRID, 640, 480).step
     return Move(dx=x * across, dy=y * down)
 
 
 @pytest.mark.parametrize(("x", "y"), [(1, 0), (-1, 0), (0, 2), (-2, 1)])
 def test_a_grid_that_moves_along_follows_content_and_one_that_does_not_follows_position(x: int, y: int) -> None:
-    lattice, old = Lattice.of(GRID, 640, 480), grids()
+    centres, old = CellCentres.of(GRID, 640, 480), grids()
     placement = place(shifted_cells(x, y), 448, 448)
     along = np.roll(old, (y, x), axis=(1, 2))
-    with_content = compare(old.reshape(-1, 25), along.reshape(-1, 25), lattice, placement)
-    in_place = compare(old.reshape(-1, 25), old.reshape(-1, 25), lattice, placement)
+    with_content = compare(old.reshape(-1, 25), along.reshape(-1, 25), centres, placement)
+    in_place = compare(old.reshape(-1, 25), old.reshape(-1, 25), centres, placement)
     assert with_content.cells == (5 - abs(x)) * (5 - abs(y))
     assert with_content.content == pytest.approx(1.0) and with_content.score == pytest.approx(1.0)
     assert in_place.position == pytest.approx(1.0) and in_place.score == pytest.approx(-1.0)
@@ -157,8 +157,8 @@ def test_a_grid_that_moves_along_follows_content_and_one_that_does_not_follows_p
 
 
 def test_a_mirrored_grid_follows_content_and_the_middle_column_tells_nothing() -> None:
-    lattice, old = Lattice.of(GRID, 448, 448), grids(60)
-    found = compare(old.reshape(-1, 25), old[:, :, ::-1].reshape(-1, 25), lattice, place(Move(flip=True), 448, 448))
+    centres, old = CellCentres.of(GRID, 448, 448), grids(60)
+    found = compare(old.reshape(-1, 25), old[:, :, ::-1].reshape(-1, 25), centres, place(Move(flip=True), 448, 448))
     assert found.cells == 25 and found.score == pytest.approx(1.0)
     top = old.reshape(-1, 25).argmax(1)
     assert np.array_equal(found.moved, top % 5 != 2) and found.followed.all()
@@ -166,11 +166,11 @@ def test_a_mirrored_grid_follows_content_and_the_middle_column_tells_nothing() -
 
 def test_cells_between_others_are_interpolated() -> None:
     config = replace(GRID, sampling="native", cell_fraction=0.2)
-    lattice = Lattice.of(config, 1000, 1000)
+    centres = CellCentres.of(config, 1000, 1000)
     plane = np.add.outer(3.0 * np.arange(5), np.arange(5))  # linear, so that interpolation is exact
     placement = place(Move(scale=2.0), 1000, 1000)
     half = np.add.outer(3.0 * (1 + np.arange(5) / 2), 1 + np.arange(5) / 2)
-    found = compare(plane.reshape(1, 25), half.reshape(1, 25), lattice, placement)
+    found = compare(plane.reshape(1, 25), half.reshape(1, 25), centres, placement)
     assert found.cells == 25 and found.content == pytest.approx(1.0)
     assert not found.moved.any()  # the best cell is a corner, whose content left the picture
 
@@ -179,7 +179,7 @@ def test_cells_between_others_are_interpolated() -> None:
 
 
 def kinds(before: list[int], after: list[int], move: Move) -> list[str]:
-    found = find_fates(before, after, Lattice.of(GRID, 640, 480), place(move, 448, 448))
+    found = find_fates(before, after, CellCentres.of(GRID, 640, 480), place(move, 448, 448))
     return [fate.kind for fate in found]
 
 
@@ -194,10 +194,10 @@ def test_what_became_of_each_look_of_a_shifted_picture() -> None:
 
 
 def test_a_fate_names_the_looks_that_are_there() -> None:
-    lattice, placement = Lattice.of(GRID, 640, 480), place(shifted_cells(0, 2), 448, 448)
-    one = find_fates([7], [3, 17, 7], lattice, placement)[0]
+    centres, placement = CellCentres.of(GRID, 640, 480), place(shifted_cells(0, 2), 448, 448)
+    one = find_fates([7], [3, 17, 7], centres, placement)[0]
     assert (one.row, one.col) == (3.0, 2.0) and (one.again, one.there) == (1, 2)
-    gone = find_fates([22], [22], lattice, placement)[0]
+    gone = find_fates([22], [22], centres, placement)[0]
     assert gone.kind == "gone" and gone.again is None and gone.row == 6.0
 
 
@@ -207,24 +207,24 @@ def test_mirrored_looks_of_the_middle_column_do_not_move() -> None:
 
 def test_an_enlarged_cell_between_two_others_counts_at_either() -> None:
     config = replace(GRID, sampling="native", cell_fraction=0.2)
-    lattice, placement = Lattice.of(config, 1000, 1000), place(Move(scale=1.5), 1000, 1000)
+    centres, placement = CellCentres.of(config, 1000, 1000), place(Move(scale=1.5), 1000, 1000)
     # the cell right of the middle is at column 3.5 now: no other cell is nearer than its own
-    assert find_fates([13], [14], lattice, placement)[0].kind == "unmoved"
-    assert find_fates([13], [14], lattice, placement)[0].again == 0
+    assert find_fates([13], [14], centres, placement)[0].kind == "unmoved"
+    assert find_fates([13], [14], centres, placement)[0].again == 0
 
 
 def test_a_look_inside_enlarged_content_is_at_it_and_one_beside_it_is_not() -> None:
-    lattice, placement = Lattice.of(GRID, 448, 448), place(Move(scale=1.6), 448, 448)
-    width, step = lattice.size[0], lattice.step[0]
-    edges = [(col - width / 2, col + width / 2) for col in lattice.cols]
+    centres, placement = CellCentres.of(GRID, 448, 448), place(Move(scale=1.6), 448, 448)
+    width, step = centres.size[0], centres.step[0]
+    edges = [(col - width / 2, col + width / 2) for col in centres.cols]
     low, high = placement.x.span(*edges[1])  # of the content of cell 6, in the second row and column
-    again = [find_fates([6], [cell], lattice, placement)[0].again == 0 for cell in range(25)]
+    again = [find_fates([6], [cell], centres, placement)[0].again == 0 for cell in range(25)]
     inside = [low - 0.05 * step <= left and right <= high + 0.05 * step for left, right in edges]
     assert again == [down and across for down in inside for across in inside]
     assert inside == [True, True, False, False, False]
     # half as large: the look that shows all of it is at it, although its centre is not the nearest one
     smaller = place(Move(scale=0.5), 448, 448)
-    assert find_fates([0], [6], lattice, smaller)[0].kind == "followed"
+    assert find_fates([0], [6], centres, smaller)[0].kind == "followed"
 
 
 def test_a_copy_between_cells_belongs_to_the_nearest() -> None:
@@ -238,11 +238,11 @@ def test_a_copy_between_cells_belongs_to_the_nearest() -> None:
 
 @pytest.mark.parametrize("move", [Move(flip=True), Move(dx=0.2, dy=-0.2), Move(flip=True, dx=0.3)])
 def test_the_first_look_is_told_alike_by_the_grid_and_by_its_fate(move: Move) -> None:
-    lattice, placement = Lattice.of(GRID, 448, 448), place(move, 448, 448)
+    centres, placement = CellCentres.of(GRID, 448, 448), place(move, 448, 448)
     old, new = grids(40).reshape(-1, 25), np.random.default_rng(9).normal(size=(40, 25))
-    found = compare(old, new, lattice, placement)
+    found = compare(old, new, centres, placement)
     for at in range(40):
-        fate = find_fates([int(old[at].argmax())], [int(new[at].argmax())], lattice, placement)[0]
+        fate = find_fates([int(old[at].argmax())], [int(new[at].argmax())], centres, placement)[0]
         assert found.moved[at] == (fate.kind not in ("gone", "unmoved"))
         if found.moved[at]:
             assert found.followed[at] == (fate.kind in ("followed", "both"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tnet_core.sampling.tap_sums import Taps, make_axis_taps, make_bilinear_taps, sum_taps
+from tnet_core.sampling.tap_sums import AxisTaps, make_axis_taps, make_bilinear_taps, sum_taps
 
 
 def resized(inputs: int, outputs: int) -> np.ndarray:
@@ -28,7 +28,7 @@ def by_matrices(source: int, size: int, start: int, length: int, first: int, las
     return resized(length, base) @ cut @ resized(source, size)
 
 
-def as_matrix(taps: Taps, source: int) -> np.ndarray:
+def as_matrix(taps: AxisTaps, source: int) -> np.ndarray:
     matrix = np.zeros((taps.weight.shape[1], source))
     for index, weight in zip(taps.index, taps.weight, strict=True):
         read = np.flatnonzero(weight)

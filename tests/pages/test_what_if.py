@@ -19,7 +19,7 @@ from pages.what_if.change import Change, check_change, parse_change
 from pages.what_if.service import MAX_SIDE, Experimenter, OriginalPicture, choose_budget
 from tests.support.model_caches import build_model_cache
 from tests.support.models import TINY, TINY_3L, BackboneCalls, picture, tiny
-from tnet_core.counterfactual import Lattice, Move, compare, move_content, paste_part, place
+from tnet_core.counterfactual import CellCentres, Move, compare, move_content, paste_part, place
 from viz.common.payload import read_preview
 from viz.what_if.page import NO_LOOKS, render_experiment
 
@@ -68,8 +68,8 @@ def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
 ) -> None:
     model, pixels = explorer.models.open(explorer.landing), picture(90, 120, seed=5)
     budget = choose_budget(model.config)
-    lattice = Lattice.of(model.config, 120, 90)
-    across, down = lattice.step
+    centres = CellCentres.of(model.config, 120, 90)
+    across, down = centres.step
     boxes = untouched.trace.cell_boxes()
     wanted = {
         Change("flip"): move_content(pixels, place(Move(flip=True), 120, 90)),
@@ -87,7 +87,7 @@ def test_both_sides_are_traversals_of_the_picture_and_of_the_changed_one(
         if wish.kind != "paste":
             assert found.placement is not None and found.followed is not None
             logits = [trace.distributions[0].logits.reshape(1, -1) for trace in (before, after)]
-            told = compare(logits[0], logits[1], lattice, found.placement)
+            told = compare(logits[0], logits[1], centres, found.placement)
             assert found.followed.content == pytest.approx(told.content, abs=1e-6)
             assert found.followed.score == pytest.approx(told.score, abs=1e-6, nan_ok=True)
         assert all(f'data-k="{k}"' in render_experiment(found) for k in range(1, found.max_looks + 1))

@@ -11,7 +11,7 @@ import tnet_core as tn
 from tests.support.evaluation_cards import card
 from tests.support.models import TINY, picture, tiny
 from tnet_core.checkpoints import CheckpointCard
-from tnet_core.counterfactual import Fate, Lattice, Move, move_content, paste_part, place
+from tnet_core.counterfactual import CellCentres, Fate, Move, move_content, paste_part, place
 from viz.what_if.experiment import Experiment, format_fates, format_kept, format_verdict, read_measured_scores
 from viz.what_if.page import clip_box, render_experiment
 
@@ -92,7 +92,7 @@ def test_the_headline_says_whether_a_look_goes_to_the_copy() -> None:
 def test_boxes_outside_the_picture_are_not_drawn() -> None:
     assert clip_box((-0.5, 0.2, 0.25, 1.4)) == (0.0, 0.2, 0.25, 1.0)
     assert clip_box((1.0, 0.0, 1.3, 0.2)) is None
-    step = Lattice.of(TINY, 128, 128).step[0]
+    step = CellCentres.of(TINY, 128, 128).step[0]
     assert "data-of" in render_experiment(experiment(placement=place(Move(dx=step), 128, 96)))
 
 

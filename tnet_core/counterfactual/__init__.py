@@ -1,14 +1,13 @@
 """What if the picture were another one: changed pictures, and whether looks follow the content or stay in place."""
 
-from tnet_core.counterfactual.follow import Followed, Lattice, compare, compute_score
+from tnet_core.counterfactual.follow import CellCentres, Followed, compare, compute_score
 from tnet_core.counterfactual.looks import Fate, Pull, find_fates, find_look_at, find_nearest_cell, measure_pull
 from tnet_core.counterfactual.transforms import Move, Placement, move_content, paste_part, place
-from tnet_core.numbers import correlate_ranks as spearman
 
 __all__ = [
+    "CellCentres",
     "Fate",
     "Followed",
-    "Lattice",
     "Move",
     "Placement",
     "Pull",
@@ -21,5 +20,4 @@ __all__ = [
     "move_content",
     "paste_part",
     "place",
-    "spearman",
 ]

@@ -27,7 +27,7 @@ SLACK = 0.05
 
 
 @dataclass(frozen=True)
-class Lattice:
+class CellCentres:
     """Centres of a grid's cells, normalised; evenly spaced."""
 
     rows: tuple[float, ...]
@@ -35,11 +35,11 @@ class Lattice:
     size: tuple[float, float] = (0.0, 0.0)  # of a cell, normalised: across, down; 0: only its centre is known
 
     @staticmethod
-    def of(config: TNetConfig, width: int, height: int) -> Lattice:
+    def of(config: TNetConfig, width: int, height: int) -> CellCentres:
         """Return the first grid of a picture of this size."""
         frame = Frame(width, height, config)
         down, across = frame.axes(frame.whole())
-        return Lattice(
+        return CellCentres(
             tuple((start + down.cell / 2) / frame.height for start in down.starts),
             tuple((start + across.cell / 2) / frame.width for start in across.starts),
             (across.cell / frame.width, down.cell / frame.height),
@@ -77,16 +77,16 @@ def compute_score(content: np.ndarray, position: np.ndarray) -> np.ndarray:
         return np.where(apart > 1e-9, (content - position) / np.where(apart > 1e-9, apart, 1.0), np.nan)
 
 
-def compare(before: np.ndarray, after: np.ndarray, lattice: Lattice, placement: Placement) -> Followed:
+def compare(before: np.ndarray, after: np.ndarray, centres: CellCentres, placement: Placement) -> Followed:
     """Compare logits of the first grids of the unchanged and of the changed pictures, both (B, n * n)."""
-    n = len(lattice.rows)
+    n = len(centres.rows)
     old, new = (np.asarray(values, dtype=np.float64).reshape(-1, n, n) for values in (before, after))
-    rows, cols = find_origins(lattice.rows, placement.y), find_origins(lattice.cols, placement.x)
+    rows, cols = find_origins(centres.rows, placement.y), find_origins(centres.cols, placement.x)
     known = ~np.isnan(rows)[:, None] & ~np.isnan(cols)[None, :]
     came = np.einsum("ij,bjk,lk->bil", _interpolate(rows), old, _interpolate(cols))  # linear between cell centres
     first, then = old.reshape(-1, n * n).argmax(1), new.reshape(-1, n * n).argmax(1)  # ties to the lower index
     goal = np.stack(
-        [find_places(lattice.rows, placement.y)[first // n], find_places(lattice.cols, placement.x)[first % n]], 1
+        [find_places(centres.rows, placement.y)[first // n], find_places(centres.cols, placement.x)[first % n]], 1
     )
     was, now = (np.stack([cell // n, cell % n], 1) for cell in (first, then))
     inside = ((goal >= -0.5 - SLACK) & (goal <= n - 0.5 + SLACK)).all(1)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from tnet_core.counterfactual.follow import SLACK, Lattice, find_places
+from tnet_core.counterfactual.follow import SLACK, CellCentres, find_places
 from tnet_core.counterfactual.transforms import Axis, Placement
 from tnet_core.numbers import correlate_ranks
 from tnet_core.records import Box
@@ -35,12 +35,12 @@ class Fate:
     there: int | None  # position of the new look at its old cell
 
 
-def find_fates(before: Sequence[int], after: Sequence[int], lattice: Lattice, placement: Placement) -> list[Fate]:
+def find_fates(before: Sequence[int], after: Sequence[int], centres: CellCentres, placement: Placement) -> list[Fate]:
     """Return what became of the looks `before`, given the looks `after` the move."""
-    n = len(lattice.rows)
-    rows, cols = find_places(lattice.rows, placement.y), find_places(lattice.cols, placement.x)
-    across, down = lattice.step
-    reach = _compute_reach(placement.y, lattice.size[1] / down), _compute_reach(placement.x, lattice.size[0] / across)
+    n = len(centres.rows)
+    rows, cols = find_places(centres.rows, placement.y), find_places(centres.cols, placement.x)
+    across, down = centres.step
+    reach = _compute_reach(placement.y, centres.size[1] / down), _compute_reach(placement.x, centres.size[0] / across)
     found = []
     for cell in before:
         row, col = float(rows[cell // n]), float(cols[cell % n])

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tnet_core.explain.value import How, Measure, Target
+from tnet_core.explain.value import ClassValue, How, Measure
 from tnet_core.trace import Trace
 
 
@@ -41,7 +41,7 @@ def leave_one_out(
     """
     everything = trace.select(**selectors)
     subsets = [everything, *([p for p in everything if p != left_out] for left_out in everything)]
-    target = Target(trace, cls, versus, context, measure)
+    target = ClassValue(trace, cls, versus, context, measure)
     results = target.measure_sets(subsets)
     without_context = None
     if context and everything:
@@ -51,14 +51,14 @@ def leave_one_out(
 
 def sufficiency(trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> float:
     """Return the value of the first k looks alone: is this much enough for the decision?"""
-    return float(Target.probability(trace, cls, versus, **how).measure_sets([trace.select(k)])[0])
+    return float(ClassValue.probability(trace, cls, versus, **how).measure_sets([trace.select(k)])[0])
 
 
 def necessity(trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> float:
     """Return the value lost when the first k looks are left out: was the decision in need of them?"""
     everything = trace.select()
     rest = everything[len(trace.select(k)) :]
-    full, without = Target.probability(trace, cls, versus, **how).measure_sets([everything, rest])
+    full, without = ClassValue.probability(trace, cls, versus, **how).measure_sets([everything, rest])
     return float(full - without)
 
 

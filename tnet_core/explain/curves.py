@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import How, Target
+from tnet_core.explain.value import ClassValue, How
 from tnet_core.numbers import whole
 from tnet_core.trace import Trace
 
@@ -25,7 +25,7 @@ def insertion(
 ) -> np.ndarray:
     """Return the value after adding 0, 1, …, K looks in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
-    target = Target.probability(trace, cls, versus, **how)
+    target = ClassValue.probability(trace, cls, versus, **how)
     return target.measure_sets([chosen[:count] for count in range(len(chosen) + 1)])
 
 
@@ -38,7 +38,7 @@ def deletion(
 ) -> np.ndarray:
     """Return the value after taking 0, 1, …, K looks away in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
-    target = Target.probability(trace, cls, versus, **how)
+    target = ClassValue.probability(trace, cls, versus, **how)
     return target.measure_sets([chosen[count:] for count in range(len(chosen) + 1)])
 
 
@@ -72,7 +72,7 @@ def _greedy(trace: Trace, cls: int | str, context: bool, adding: bool) -> Order:
     waiting = list(range(len(trace.locations)))
     while waiting:
         subsets = [[*order, look] if adding else [other for other in waiting if other != look] for look in waiting]
-        found = Target(trace, cls, None, context, "probability").measure_sets(subsets)
+        found = ClassValue(trace, cls, None, context, "probability").measure_sets(subsets)
         order.append(waiting.pop(int(found.argmax() if adding else found.argmin())))
     return tuple(order)
 

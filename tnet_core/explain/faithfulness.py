@@ -12,7 +12,7 @@ from tnet_core.errors import TNetError
 from tnet_core.explain.ablation import LeaveOneOut, SignViolation, differ_in_sign, leave_one_out, sign_violations
 from tnet_core.explain.curves import Order, deletion, greedy_deletion, greedy_insertion, insertion, random_orders
 from tnet_core.explain.shapley import MAX_LOOKS, shapley_values
-from tnet_core.explain.value import Target
+from tnet_core.explain.value import ClassValue
 from tnet_core.records import Contributions
 from tnet_core.trace import Trace
 
@@ -168,6 +168,6 @@ def _measure_courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.nda
         masks[rows, step + 1, orders[:, step] + 1] = True
     rest = ~masks
     rest[:, :, 0] = True
-    target = Target.probability(trace, cls)
+    target = ClassValue.probability(trace, cls)
     found = [target.measure_masks(part.reshape(-1, count + 1)) for part in (masks, rest)]
     return found[0].reshape(runs, -1), found[1].reshape(runs, -1)

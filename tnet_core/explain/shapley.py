@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import How, Target
+from tnet_core.explain.value import ClassValue, How
 from tnet_core.trace import Trace
 
 MAX_LOOKS = 12  # 4096 subsets
@@ -19,7 +19,7 @@ def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None
 
     The context is always present (or always absent): the shares are of the looks.
     """
-    worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
+    worth, count = _measure_all_subsets(ClassValue(trace, cls, versus, **how))
     codes = np.arange(1 << count)
     sizes = _count_looks(codes)
     shares = np.empty(count)
@@ -35,7 +35,7 @@ def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, 
 
     Positive: the two looks are worth more together than apart; negative: they tell the same.
     """
-    worth, count = _measure_all_subsets(Target(trace, cls, versus, **how))
+    worth, count = _measure_all_subsets(ClassValue(trace, cls, versus, **how))
     codes = np.arange(1 << count)
     sizes = _count_looks(codes)
     table = np.zeros((count, count))
@@ -49,7 +49,7 @@ def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, 
     return table
 
 
-def _measure_all_subsets(target: Target) -> tuple[np.ndarray, int]:
+def _measure_all_subsets(target: ClassValue) -> tuple[np.ndarray, int]:
     """Return the value of every subset of looks, indexed by its bit code, and the number of looks."""
     count = len(target.trace.locations)
     if count > MAX_LOOKS:

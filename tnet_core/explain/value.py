@@ -16,14 +16,14 @@ Measure = Literal["logit", "probability"]
 
 
 class How(TypedDict, total=False):
-    """The options of a `Target`."""
+    """The options of a `ClassValue`."""
 
     context: bool
     measure: Measure
 
 
 @dataclass(frozen=True)
-class Target:
+class ClassValue:
     """What a set of looks is asked for: a class's logit or probability, or its lead over a rival's."""
 
     trace: Trace
@@ -35,7 +35,7 @@ class Target:
     @classmethod
     def probability(
         cls, trace: Trace, target: int | str, versus: int | str | None = None, **how: Unpack[How]
-    ) -> Target:
+    ) -> ClassValue:
         """Return a target that is measured in probabilities unless `how` says otherwise."""
         how.setdefault("measure", "probability")
         return cls(trace, target, versus, **how)

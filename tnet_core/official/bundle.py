@@ -40,7 +40,7 @@ _STRING = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TensorEntry:
     """Where a tensor lies; checked against the data file."""
 
     key: str
@@ -59,7 +59,7 @@ class Bundle:
 
     index: Path
     shards: int
-    entries: dict[str, Entry] = field(repr=False)
+    entries: dict[str, TensorEntry] = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -131,7 +131,7 @@ def _parse_index(index: Path, data: bytes) -> Bundle:
     return Bundle(index, shards, {e.key: e for e in (_parse_entry(k, v, shards) for k, v in table.items())})
 
 
-def _parse_entry(raw_key: bytes, value: bytes, shards: int) -> Entry:
+def _parse_entry(raw_key: bytes, value: bytes, shards: int) -> TensorEntry:
     try:
         key = raw_key.decode()
     except UnicodeDecodeError:
@@ -147,7 +147,7 @@ def _parse_entry(raw_key: bytes, value: bytes, shards: int) -> Entry:
     shape = _parse_shape(message)
     if dtype is not None and not _fits_size(shape, dtype, size):
         raise MalformedError(f"shape and size of {key!r:.200} disagree")
-    return Entry(key, dtype, code == _STRING, shape, shard, offset, size, read_integer(message, 6))
+    return TensorEntry(key, dtype, code == _STRING, shape, shard, offset, size, read_integer(message, 6))
 
 
 def _parse_shape(message: Message) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.presets import preset, presets
 from tnet_core.modeling.tnet import TNet
-from tnet_core.official.bundle import Bundle, Entry, open_bundle
+from tnet_core.official.bundle import Bundle, TensorEntry, open_bundle
 from tnet_core.official.names import assign, official_variables
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -64,9 +64,9 @@ def convert(path: str | Path, config: TNetConfig, *, progress: bool = False) -> 
     return model
 
 
-def model_entries(bundle: Bundle) -> dict[str, Entry]:
+def model_entries(bundle: Bundle) -> dict[str, TensorEntry]:
     """Return the entries of a bundle that belong to its model, by official name."""
-    found: dict[str, Entry] = {}
+    found: dict[str, TensorEntry] = {}
     for entry in bundle.entries.values():
         name = official_name(entry.key)
         if name is None:
@@ -110,7 +110,7 @@ def official_shapes(config: TNetConfig) -> dict[str, tuple[int, ...]]:
     return {v.name: v.official_shape(tuple(state[v.key].shape)) for v in official_variables(model)}
 
 
-def _read(bundle: Bundle, entries: Mapping[str, Entry], progress: bool) -> dict[str, np.ndarray]:
+def _read(bundle: Bundle, entries: Mapping[str, TensorEntry], progress: bool) -> dict[str, np.ndarray]:
     variables = {}
     total = sum(entry.size for entry in entries.values())
     # None: no bar where the output is not a terminal

@@ -16,10 +16,10 @@ import numpy as np
 from torch import Tensor
 
 from tnet_core.sampling.frame import Region, Sampler
-from tnet_core.sampling.tap_sums import Taps
+from tnet_core.sampling.tap_sums import AxisTaps
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Tensor)
-Axis = tuple[np.ndarray, np.ndarray]  # (T, b) int32 source pixels and float32 weights; weight 0: not read
+TapTable = tuple[np.ndarray, np.ndarray]  # (T, b) int32 source pixels and float32 weights; weight 0: not read
 
 
 class Round(IntEnum):
@@ -103,18 +103,18 @@ def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np
     return _join_axes(starts, np.full(count, pitch), [(ys, down)] * count, [(xs, across)] * count, scale, rounding)
 
 
-def _place_in_image(taps: Taps) -> Axis:
+def _place_in_image(taps: AxisTaps) -> TapTable:
     """Return taps with the pixels of the whole image; where nothing is read, any pixel stands."""
     return (taps.pixels if len(taps.pixels) else np.zeros(1, np.int64))[taps.index].astype(np.int32), taps.weight
 
 
-def _place_in_tile(taps: Taps) -> Axis:
+def _place_in_tile(taps: AxisTaps) -> TapTable:
     """Return taps with the pixels of a tile that holds no others."""
     return taps.index.astype(np.int32), taps.weight
 
 
 @lru_cache(maxsize=64)
-def _make_area_taps(inputs: int, outputs: int, counted: bool) -> Axis:
+def _make_area_taps(inputs: int, outputs: int, counted: bool) -> TapTable:
     """Return the share of each input pixel in an output pixel, or 1 for each of them where they are to be counted."""
     scale = inputs / outputs
     begin, end = np.arange(outputs) * scale, np.arange(1, outputs + 1) * scale
@@ -128,7 +128,7 @@ def _make_area_taps(inputs: int, outputs: int, counted: bool) -> Axis:
 
 
 @lru_cache(maxsize=64)
-def _make_linear_taps(inputs: int, outputs: int) -> Axis:
+def _make_linear_taps(inputs: int, outputs: int) -> TapTable:
     """Return two taps with half-pixel centres, the border repeated, weights in 1/256 as in OpenCV's exact resize."""
     at = ((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5).clip(0, inputs - 1)
     left = np.floor(at).astype(np.int64)
@@ -140,8 +140,8 @@ def _make_linear_taps(inputs: int, outputs: int) -> Axis:
 def _join_axes(
     starts: np.ndarray,
     pitches: np.ndarray,
-    rows: Sequence[Axis],
-    cols: Sequence[Axis],
+    rows: Sequence[TapTable],
+    cols: Sequence[TapTable],
     scale: float = 1.0,
     rounding: Round = Round.NOT,
 ) -> CropTaps[np.ndarray]:
@@ -149,7 +149,7 @@ def _join_axes(
     return CropTaps(start, pitch, *_stack_axes(rows), *_stack_axes(cols), scale, rounding)
 
 
-def _stack_axes(axes: Sequence[Axis]) -> Axis:
+def _stack_axes(axes: Sequence[TapTable]) -> TapTable:
     """Stack (T, b) each -> (N, T, b), with as many taps as the longest has."""
     shape = (len(axes), max(len(index) for index, _ in axes), axes[0][0].shape[1])
     indices, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)

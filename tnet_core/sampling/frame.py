@@ -23,7 +23,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
 from tnet_core.sampling.grid import AxisGrid, native_axis, official_axis
-from tnet_core.sampling.tap_sums import Taps, make_axis_taps, make_bilinear_taps, sum_taps
+from tnet_core.sampling.tap_sums import AxisTaps, make_axis_taps, make_bilinear_taps, sum_taps
 
 if TYPE_CHECKING:
     from tnet_core.modeling.config import Sampling, TNetConfig
@@ -36,7 +36,7 @@ MOST = 1 << 24  # pixels kept; larger inputs are read look by look
 
 
 class _Crossings:
-    """The pixels of one lattice, once they were read."""
+    """The pixels where some rows and columns cross, once they were read."""
 
     def __init__(self, rows: np.ndarray, cols: np.ndarray) -> None:
         self.rows, self.cols = rows, cols
@@ -48,7 +48,7 @@ _KEPT: WeakKeyDictionary[ImageSource, _Crossings] = WeakKeyDictionary()  # the l
 _LOCK = threading.Lock()
 
 
-class Lattice:
+class KeptPixels:
     """Official sampling of a file whose single pixels cost as much as the tiles around them.
 
     Every crop of official mode is made of the same source rows and columns: those that the virtual S x S input is
@@ -142,7 +142,7 @@ class Sampler(Frame):
         self.source = source
         self.gather = source.gather
         if self.mode == "official" and source.scattered:
-            self.gather = Lattice(source, *self._crossings()).gather
+            self.gather = KeptPixels(source, *self._crossings()).gather
 
     def prepare(self, levels: int | None = None) -> None:
         """Read or decode what the looks of so many levels need, so that looks themselves wait for no file."""
@@ -174,7 +174,7 @@ class Sampler(Frame):
             return to_model_space(pixels), pixels.shape[0] * pixels.shape[1]
         return sum_taps(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
 
-    def taps(self, region: Region) -> tuple[Taps, Taps]:
+    def taps(self, region: Region) -> tuple[AxisTaps, AxisTaps]:
         """Return the source rows and columns that a crop of official mode is made of."""
         top, left, bottom, right = region.visible
         size, base = self.config.input_size, self.config.base_resolution

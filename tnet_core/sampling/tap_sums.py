@@ -17,7 +17,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Taps:
+class AxisTaps:
     """One axis of a crop: output pixel o is the sum over t of weight[t, o] * pixels[index[t, o]]."""
 
     pixels: np.ndarray  # (P,) increasing source pixels
@@ -40,7 +40,7 @@ def make_bilinear_taps(inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarra
 
 
 @lru_cache(maxsize=512)
-def make_axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> Taps:
+def make_axis_taps(source: int, size: int, start: int, length: int, first: int, last: int, base: int) -> AxisTaps:
     """Return the taps of one axis of a crop.
 
     source -> virtual axis of `size` -> its pixels start … start + length -> base, with virtual
@@ -64,10 +64,10 @@ def make_axis_taps(source: int, size: int, start: int, length: int, first: int, 
     index = np.searchsorted(pixels, np.where(weight > 0, column, pixels[0] if len(pixels) else 0))
     for array in (pixels, index, weight):
         array.setflags(write=False)
-    return Taps(pixels, index, weight)
+    return AxisTaps(pixels, index, weight)
 
 
-def sum_taps(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
+def sum_taps(pixels: np.ndarray, rows: AxisTaps, cols: AxisTaps) -> np.ndarray:
     """Sum up (R, C, 3) uint8, the crossings of the taps' pixels -> (b, b, 3) float32 in [-1, 1]."""
     height, width = rows.weight.shape[1], cols.weight.shape[1]
     if not pixels.size:
@@ -81,7 +81,7 @@ def sum_taps(pixels: np.ndarray, rows: Taps, cols: Taps) -> np.ndarray:
     return (values * (2 / 255) - there).contiguous().numpy()
 
 
-def _sum_first_axis(values: Tensor, taps: Taps) -> Tensor:
+def _sum_first_axis(values: Tensor, taps: AxisTaps) -> Tensor:
     """Sum along the first axis: (P, …) -> (b, …)."""
     index, weight = (torch.from_numpy(np.array(table.T, order="C")) for table in (taps.index, taps.weight))
     made = F.embedding_bag(index, values.flatten(1), mode="sum", per_sample_weights=weight)

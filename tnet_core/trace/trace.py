@@ -136,7 +136,7 @@ class Trace(TraceFields):
         return tuple(sorted(p for p in kept if p is not None))
 
     def to_frame(self, cls: int | None = None) -> Any:
-        """Return a pandas table, thumbnail first: place, scores, weight of each look and its share in a class's logit."""
+        """Return a pandas table, thumbnail first: place, scores, weight and share in the class's logit of each look."""
         return to_frame(self, cls)
 
     def only(self, positions: Sequence[int]) -> Trace:

@@ -25,7 +25,7 @@ from torch import Tensor
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from training.adapt.pretrained import AdaptOptions, Classes, Labels
-from training.data.dataset import Entry, FileDataset, is_held_out
+from training.data.dataset import FileDataset, ImageFile, is_held_out
 from training.data.displaced import DisplacedView
 from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset
@@ -50,7 +50,7 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
     """Return both sides of the division; `count` is the number of the model's classes."""
     folders = {folder: _list_entries(folder, options.labels, classes) for folder in options.images}
     often = Counter(entry.name for entries in folders.values() for entry in entries)
-    sides: dict[bool, list[Entry]] = {True: [], False: []}
+    sides: dict[bool, list[ImageFile]] = {True: [], False: []}
     for number, (folder, entries) in enumerate(folders.items()):
         for kept_back in (False, True):
             # decided by its name in its own folder, whatever other folders are given
@@ -87,11 +87,11 @@ def _open_more(options: AdaptOptions, names: tuple[str, ...]) -> FileDataset | N
     return FileDataset(title, TRAIN, names, entries) if entries else None
 
 
-def _spread(entries: list[Entry], most: int | None) -> list[Entry]:
+def _spread(entries: list[ImageFile], most: int | None) -> list[ImageFile]:
     return [entries[i] for i in spread_indices(len(entries), most)]
 
 
-def _list_entries(folder: Path, labels: Labels, classes: Classes) -> list[Entry]:
+def _list_entries(folder: Path, labels: Labels, classes: Classes) -> list[ImageFile]:
     """Return the images of a folder, each named '<class>/<file stem>', or by its path where there are no classes."""
     place = folder.expanduser()
     if not is_folder(place):
@@ -99,7 +99,9 @@ def _list_entries(folder: Path, labels: Labels, classes: Classes) -> list[Entry]
     files = find_images(place)
     if not files:
         raise TNetError(f"There are no images in {folder}.")
-    return [Entry(f"{place}/{file}", _find_label(file, labels, classes, folder), _strip_suffix(file)) for file in files]
+    return [
+        ImageFile(f"{place}/{file}", _find_label(file, labels, classes, folder), _strip_suffix(file)) for file in files
+    ]
 
 
 def _find_label(file: str, labels: Labels, classes: Classes, folder: Path) -> int:

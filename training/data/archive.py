@@ -25,7 +25,7 @@ from PIL import Image
 
 from tnet_core.errors import TNetError
 from tnet_core.imageio.decode import FORMATS
-from training.data.dataset import Entry, FileDataset
+from training.data.dataset import FileDataset, ImageFile
 from training.data.reading import is_image
 
 MAX_ZIP_BYTES = 50 << 20  # of the archive itself
@@ -223,7 +223,7 @@ def _refuse_content(content: bytes | None) -> str:
     return _TOO_LARGE if width * height > MAX_PIXELS else ""
 
 
-def _make_entries(found: Found) -> list[Entry]:
+def _make_entries(found: Found) -> list[ImageFile]:
     """Return entries in order of class and name, named as `folders.list_images` does: '<class>/<file stem>', unique."""
     entries = []
     for label, (name, files) in enumerate(sorted(found.items())):
@@ -234,5 +234,5 @@ def _make_entries(found: Found) -> list[Entry]:
             while unique in taken:  # from folders of the same name
                 unique += "'"
             taken |= {stem, unique}
-            entries.append(Entry(str(place), label, f"{name}/{unique}"))
+            entries.append(ImageFile(str(place), label, f"{name}/{unique}"))
     return entries

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 
 from tnet_core.errors import TNetError
 from training.data.dataset import (
-    Entry,
     FileDataset,
+    ImageFile,
     Which,
     choose_split,
     find_root,
@@ -65,7 +65,7 @@ def open_listed(
             _check_inside(file, root / "images.txt")
             stem = file.rpartition(".")[0]
             path = f"{root}/images/{file}"
-            entries.append(Entry(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
+            entries.append(ImageFile(path, labels[class_id], stem, boxes.get(image) or boxes.get(stem) or NO_BOXES))
     if not entries:
         raise TNetError(f"{root} lists no images for the split '{choose_split(data, which)}'.")
     return make_side(data, which, name, readable(names), entries, boxes)

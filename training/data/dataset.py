@@ -28,7 +28,7 @@ ALIASES = {"validation": ("val", "valid", "test"), "test": ("test_gt",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ImageFile:
     """One image file of a split. Strings, not paths: there may be a million of them."""
 
     path: str
@@ -45,11 +45,11 @@ class FileDataset:
         name: str,
         split: str,
         class_names: Sequence[str],
-        entries: Sequence[Entry],
+        entries: Sequence[ImageFile],
         *,
         shorter_side: int | None = None,
         crop_to_box: bool = False,  # every entry has one box; see `split_by_box`
-        read_boxes: Callable[[Entry], Boxes] | None = None,  # for data sets that keep them in a file per image
+        read_boxes: Callable[[ImageFile], Boxes] | None = None,  # for data sets that keep them in a file per image
     ) -> None:
         if not entries:
             raise TNetError(f"The {split} split of {name} holds no images.")
@@ -98,7 +98,7 @@ class FileDataset:
         return f"{entry.name}|{file.st_size}|{file.st_mtime_ns}|{self.shorter_side}|{box}"
 
 
-def split_by_box(entries: Iterable[Entry]) -> list[Entry]:
+def split_by_box(entries: Iterable[ImageFile]) -> list[ImageFile]:
     """Return an entry per box, for data that is cropped to its boxes."""
     made = []
     for entry in entries:
@@ -111,7 +111,7 @@ def split_by_box(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def check_boxes_used(
-    file: Path | str, boxes: Mapping[str, Boxes], entries: Iterable[Entry], folder: Path | str
+    file: Path | str, boxes: Mapping[str, Boxes], entries: Iterable[ImageFile], folder: Path | str
 ) -> None:
     """Refuse a boxes file that belongs to other images."""
     if not any(entry.boxes.xywh for entry in entries):
@@ -131,7 +131,7 @@ def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:
         )
 
 
-def _cut_box(image: np.ndarray, boxes: np.ndarray, entry: Entry) -> np.ndarray:
+def _cut_box(image: np.ndarray, boxes: np.ndarray, entry: ImageFile) -> np.ndarray:
     """Return the pixels that a box touches."""
     if not len(boxes):
         raise TNetError(f"The box of {entry.path} lies outside the image.")
@@ -161,7 +161,7 @@ def is_held_out(name: str, holdout: int) -> bool:
     return zlib.crc32(name.encode()) % holdout == 0
 
 
-def select_side(entries: Iterable[Entry], data: DataSection, which: Which) -> list[Entry]:
+def select_side(entries: Iterable[ImageFile], data: DataSection, which: Which) -> list[ImageFile]:
     """Return the entries of one side of the holdout; all of them where there is none."""
     entries = list(entries)
     if data.holdout == 0:
@@ -182,7 +182,7 @@ def make_side(
     which: Which,
     name: str,
     class_names: Sequence[str],
-    entries: Sequence[Entry],
+    entries: Sequence[ImageFile],
     boxes: Mapping[str, Boxes],
 ) -> FileDataset:
     """Return the data set of one side of the holdout, whole images or the boxes in them.

@@ -9,7 +9,7 @@ from typing import Any
 
 from tnet_core.errors import TNetError
 from tnet_core.schemas.files import read_bounded
-from training.data.dataset import Entry, FileDataset, Which, choose_split, find_root, find_split_folder, select_side
+from training.data.dataset import FileDataset, ImageFile, Which, choose_split, find_root, find_split_folder, select_side
 from training.data.folders import list_images
 from training.data.sample import Boxes
 from training.recipes.recipe import DataSection
@@ -49,22 +49,22 @@ def open_fmow(data: DataSection, which: Which) -> FileDataset:
     )
 
 
-def read_boxes(entry: Entry) -> Boxes:
+def read_boxes(entry: ImageFile) -> Boxes:
     """Return the boxes in the JSON file beside an image."""
     found = list(_read_annotations(Path(entry.path)))
     return Boxes(tuple(box for _, box, _ in found), found[0][2] if found else None)
 
 
-def _list_images(folder: Path) -> list[Entry]:
+def _list_images(folder: Path) -> list[ImageFile]:
     found = list_images(folder, CLASSES, {}, all_needed=False, ignore=(NO_CLASS,), suffix=SUFFIX)
     # '<class>/<file stem>': the file's name already holds that of its folder
-    return [Entry(e.path, e.label, f"{CLASSES[e.label]}/{e.name.rpartition('/')[2]}") for e in found]
+    return [ImageFile(e.path, e.label, f"{CLASSES[e.label]}/{e.name.rpartition('/')[2]}") for e in found]
 
 
-def _split_by_box(entry: Entry) -> list[Entry]:
+def _split_by_box(entry: ImageFile) -> list[ImageFile]:
     """Return an entry per box, labelled with the box's own class."""
     made = [
-        Entry(entry.path, CLASSES.index(name), f"{entry.name}#{i}" if i else entry.name, Boxes((box,), frame))
+        ImageFile(entry.path, CLASSES.index(name), f"{entry.name}#{i}" if i else entry.name, Boxes((box,), frame))
         for i, (name, box, frame) in enumerate(_read_annotations(Path(entry.path), CLASSES[entry.label]))
     ]
     if not made:

@@ -10,8 +10,8 @@ from timm.data import ImageNetInfo
 
 from tnet_core.errors import TNetError
 from training.data.dataset import (
-    Entry,
     FileDataset,
+    ImageFile,
     Which,
     check_boxes_used,
     choose_split,
@@ -81,7 +81,7 @@ def list_images(
     all_needed: bool = True,
     ignore: Sequence[str] = (),  # folders that are no class
     suffix: str = "",  # take only files whose name ends so
-) -> list[Entry]:
+) -> list[ImageFile]:
     """Return all images below folder/<class>, in order of label and name.
 
     With `all_needed` every class must have a folder; a folder that is there must hold images.
@@ -107,7 +107,7 @@ def list_images(
             unique = f"{name}/{stem if stem not in taken else file}"
             taken.add(stem)
             entries.append(
-                Entry(f"{folder}/{name}/{file}", label, unique, boxes.get(make_key(f"{name}/{file}"), NO_BOXES))
+                ImageFile(f"{folder}/{name}/{file}", label, unique, boxes.get(make_key(f"{name}/{file}"), NO_BOXES))
             )
     return entries
 

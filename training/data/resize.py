@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from tnet_core.sampling.tap_sums import make_bilinear_taps
+
 METHODS = ("bilinear", "lanczos3", "lanczos5", "bicubic", "gaussian", "nearest", "area", "mitchell")
 BAND = 32  # output lines per product
 CUBIC_STEPS = 1024  # TensorFlow reads its cubic kernel from a table this fine
@@ -34,7 +36,8 @@ def compute_taps(method: str, inputs: int, outputs: int) -> Taps:
         at = np.floor((np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _compute_scale(inputs, outputs))
         return Taps(np.minimum(at.astype(np.int64), inputs - 1)[:, None], np.ones((outputs, 1)))
     if method == "bilinear":
-        return _make_bilinear_taps(inputs, outputs)
+        left, right, share = make_bilinear_taps(inputs, outputs)
+        return Taps(np.stack([left, right], axis=1), np.stack([1 - share, share], axis=1).astype(np.float64))
     if method == "area":
         return _make_area_taps(inputs, outputs)
     return _make_kernel_taps(method, inputs, outputs)
@@ -110,14 +113,6 @@ def _find_centres(inputs: int, outputs: int) -> np.ndarray:
     In float32, as TensorFlow and PyTorch compute them, so that taps fall on the same pixels.
     """
     return (np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * _compute_scale(inputs, outputs) - np.float32(0.5)
-
-
-def _make_bilinear_taps(inputs: int, outputs: int) -> Taps:
-    centre = np.maximum(_find_centres(inputs, outputs), 0)
-    left = np.minimum(centre.astype(np.int64), inputs - 1)
-    right = (centre - left).astype(np.float32)
-    at = np.stack([left, np.minimum(left + 1, inputs - 1)], axis=1)
-    return Taps(at, np.stack([1 - right, right], axis=1).astype(np.float64))
 
 
 def _make_kernel_taps(method: str, inputs: int, outputs: int) -> Taps:

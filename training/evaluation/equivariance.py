@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tnet_core.counterfactual import Lattice, Move, Placement, compare, compute_score, move_content, place
+from tnet_core.counterfactual import CellCentres, Move, Placement, compare, compute_score, move_content, place
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TNet
 from training.evaluation.bootstrap import compute_interval, compute_share_interval, resample_means
@@ -48,10 +48,10 @@ _CONTENT, _POSITION, _CELLS, _MOVED, _FOLLOWED, _NEAR, _STAYED, _RIGHT = range(8
 _SHARES = {"followed": _FOLLOWED, "near": _NEAR, "stayed": _STAYED}
 
 
-def plan_move(name: str, lattice: Lattice, width: int, height: int) -> Placement:
+def plan_move(name: str, centres: CellCentres, width: int, height: int) -> Placement:
     """Return the placement of one of `MOVES` on an image of this size."""
     if name in _STEPS:
-        (across, down), (x, y) = lattice.step, _STEPS[name]
+        (across, down), (x, y) = centres.step, _STEPS[name]
         return place(Move(dx=x * across, dy=y * down), width, height)
     return place(Move(flip=True) if name == "flip" else Move(scale=_ZOOM), width, height)
 
@@ -60,10 +60,12 @@ def measure_moves(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.nda
     """Return (B, 8) float32 per move; `before` are the logits of the unchanged images' first grids (B, n * n)."""
     pixels = _get_pixels(batch)
     old = before.float().cpu().numpy()
-    lattices = [Lattice.of(model.config, image.shape[1], image.shape[0]) for image in pixels]
+    all_centres = [CellCentres.of(model.config, image.shape[1], image.shape[0]) for image in pixels]
     found = {}
     for name in MOVES:
-        plans = [plan_move(name, lattice, p.shape[1], p.shape[0]) for lattice, p in zip(lattices, pixels, strict=True)]
+        plans = [
+            plan_move(name, centres, p.shape[1], p.shape[0]) for centres, p in zip(all_centres, pixels, strict=True)
+        ]
         changed = [move_content(image, plan) for image, plan in zip(pixels, plans, strict=True)]
         looks = look_at(
             model, replace(batch, images=_restore_format(batch, changed)), _make_thumbnail_tree(model.config)
@@ -71,8 +73,8 @@ def measure_moves(model: TNet, batch: Batch, before: Tensor) -> dict[str, np.nda
         new = looks.logits[0][:, 0].float().cpu().numpy()
         right = (looks.projections[:, 0] + model.classifier.linear.bias).argmax(1).cpu() == batch.labels
         rows = np.empty((batch.size, 8), dtype=np.float32)
-        for at, (lattice, plan) in enumerate(zip(lattices, plans, strict=True)):
-            one = compare(old[at : at + 1], new[at : at + 1], lattice, plan)
+        for at, (centres, plan) in enumerate(zip(all_centres, plans, strict=True)):
+            one = compare(old[at : at + 1], new[at : at + 1], centres, plan)
             values = (one.content, one.position, one.cells, one.moved, one.followed, one.near, one.stayed, right[at])
             rows[at] = [float(np.asarray(value).reshape(())) for value in values]
         found[f"follow/{name}"] = rows

@@ -9,9 +9,9 @@ from functools import cached_property
 from tnet_core import Trace
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.counterfactual import (
+    CellCentres,
     Fate,
     Followed,
-    Lattice,
     Placement,
     Pull,
     compare,
@@ -80,8 +80,8 @@ class Experiment:
         return before, after
 
     @cached_property
-    def lattice(self) -> Lattice:
-        return Lattice.of(self.before.config, self.before.image.width, self.before.image.height)
+    def centres(self) -> CellCentres:
+        return CellCentres.of(self.before.config, self.before.image.width, self.before.image.height)
 
     @cached_property
     def followed(self) -> Followed | None:
@@ -89,7 +89,7 @@ class Experiment:
         if self.placement is None or not self.has_changed:
             return None
         old, new = (trace.distributions[0].logits.reshape(1, -1) for trace in (self.before, self.after))
-        return compare(old, new, self.lattice, self.placement)
+        return compare(old, new, self.centres, self.placement)
 
     @cached_property
     def pull(self) -> Pull | None:
@@ -115,7 +115,7 @@ class Experiment:
         if self.placement is None:
             return []
         before, after = self.cells
-        return find_fates(before[:k], after[:k], self.lattice, self.placement)
+        return find_fates(before[:k], after[:k], self.centres, self.placement)
 
     def build_budget(self, k: int) -> tuple[int, ...]:
         """Return the budget of the first k looks at the whole picture, with all looks inside them."""

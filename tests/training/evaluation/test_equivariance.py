@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import tnet_core as tn
 from tests.support.evaluation import NATIVE, PLAIN, THREE, TWO, Canvases, varied
-from tnet_core.counterfactual import Lattice, compare, move_content
+from tnet_core.counterfactual import CellCentres, compare, move_content
 from training.evaluation.equivariance import MOVES, plan_move
 from training.evaluation.plan import Options
 from training.evaluation.run import evaluate
@@ -112,11 +112,11 @@ def test_the_numbers_are_those_of_single_traversals() -> None:
         for index in range(6):
             image = data[index].image
             height, width = image.shape[:2]
-            lattice = Lattice.of(NATIVE, width, height)
-            plan = plan_move(name, lattice, width, height)
+            centres = CellCentres.of(NATIVE, width, height)
+            plan = plan_move(name, centres, width, height)
             before, after = (tn.traverse(model, pixels, (0,)) for pixels in (image, move_content(image, plan)))
             old, new = (trace.distributions[0].logits.reshape(1, -1) for trace in (before, after))
-            one = compare(old, new, lattice, plan)
+            one = compare(old, new, centres, plan)
             content.append(one.content[0])
             position.append(one.position[0])
             right.append(after.logits(0).argmax() == data.labels[index])
@@ -128,10 +128,10 @@ def test_the_numbers_are_those_of_single_traversals() -> None:
 
 
 def test_one_cell_is_a_whole_number_of_pixels_in_official_sampling() -> None:
-    lattice = Lattice.of(TWO, 500, 300)
+    centres = CellCentres.of(TWO, 500, 300)
     for name, step in (("shift_right", 32), ("shift_left", -32)):
-        assert plan_move(name, lattice, 128, 128).x.start == step
-    assert plan_move("shift_down", lattice, 128, 128).y.start == 32
+        assert plan_move(name, centres, 128, 128).x.start == step
+    assert plan_move("shift_down", centres, 128, 128).y.start == 32
 
 
 def test_the_same_numbers_every_time_and_whatever_the_batches() -> None:

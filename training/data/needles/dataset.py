@@ -66,7 +66,7 @@ class NeedlesDataset:
             self._kept[index] = sample
         return sample
 
-    def draw(self, index: int, label: int) -> Canvas:
+    def draw(self, index: int, label: int) -> MarkedCanvas:
         """Draw canvas `index` as it would be if its class were `label`; all else stays."""
         generator = make_generator(self._seed, self.split, index)
         extra = self._section.extra if self.split == "train" else 0
@@ -99,7 +99,7 @@ def _check_section(section: NeedlesSection) -> None:
 
 
 @dataclass(frozen=True)
-class Canvas:
+class MarkedCanvas:
     image: np.ndarray  # (S, S, 3) uint8 RGB
     needles: tuple[Mark, ...]
 
@@ -110,7 +110,7 @@ def paint_symbol(canvas: np.ndarray, mark: Mark, label: int, _: int) -> None:
 
 def draw_canvas(
     section: NeedlesSection, generator: np.random.Generator, label: int, paint: Painter = paint_symbol, extra: int = 0
-) -> Canvas:
+) -> MarkedCanvas:
     """Draw a canvas with as many needles as the section says or, every other time, `extra` more.
 
     All random numbers come from `generator`, in an order that is the same for every label.
@@ -125,7 +125,7 @@ def draw_canvas(
     for mark in needles:
         paint(image, mark, label, draw_integer(generator, 0, 2**31 - 1))
     add_grain(generator, image, strength=draw_integer(generator, 6, 10))
-    return Canvas(image, tuple(needles))
+    return MarkedCanvas(image, tuple(needles))
 
 
 def place_marks(marks: list[Mark], side: int, generator: np.random.Generator) -> list[Mark]:

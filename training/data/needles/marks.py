@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from training.data.needles.background import ONE, TURN, convert_hsv, cosine, sine, sine_table
-from training.data.needles.symbols import Drawing
+from training.data.needles.symbols import Strokes
 
 PEBBLE = 145  # diameter of a pebble in percent of the glyph's side
 _SMALLEST, _LARGEST = 87, 115  # random scale of a mark in percent
@@ -86,7 +86,7 @@ def sample_marks(generator: np.random.Generator, glyph: int, pale: Sequence[bool
     return marks
 
 
-def draw_strokes(canvas: np.ndarray, mark: Mark, drawing: Drawing) -> None:
+def draw_strokes(canvas: np.ndarray, mark: Mark, drawing: Strokes) -> None:
     """Paint the mark with polylines on it, in place."""
     size = 2 * mark.reach * _FINE
     mask = np.zeros((size, size), np.uint8)

@@ -23,16 +23,16 @@ Points = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Strokes:
     lines: tuple[np.ndarray, ...]  # polylines, each (points, 2) int64, x then y
     width: int  # of a stroke
 
 
-def make_drawing(lines: Sequence[Points]) -> Drawing:
+def make_strokes(lines: Sequence[Points]) -> Strokes:
     """Return polylines with the stroke width that spends the common amount of ink."""
     made = tuple(np.array(line, dtype=np.int64) for line in lines)
     length = sum(math.hypot(x1 - x0, y1 - y0) for line in lines for (x0, y0), (x1, y1) in pairwise(line))
-    return Drawing(made, min(max(_INK // max(int(length), 1), _WIDTHS[0]), _WIDTHS[1]))
+    return Strokes(made, min(max(_INK // max(int(length), 1), _WIDTHS[0]), _WIDTHS[1]))
 
 
 def make_arc(cx: int, cy: int, radius: int, start: int = 0, end: int = TURN, points: int = 25) -> Points:
@@ -84,9 +84,9 @@ SYMBOL_NAMES = tuple(_SYMBOLS)
 
 
 @lru_cache(maxsize=len(_SYMBOLS))
-def get_symbol(index: int) -> Drawing:
+def get_symbol(index: int) -> Strokes:
     """Return the symbol of class `index`."""
-    return make_drawing(_SYMBOLS[SYMBOL_NAMES[index]])
+    return make_strokes(_SYMBOLS[SYMBOL_NAMES[index]])
 
 
 def _draw_dots(generator: np.random.Generator) -> list[Points]:
@@ -122,6 +122,6 @@ def _draw_blot(generator: np.random.Generator) -> list[Points]:
 _MARKS: tuple[Callable[[np.random.Generator], list[Points]], ...] = (_draw_dots, _draw_bars, _draw_dashes, _draw_blot)
 
 
-def draw_meaningless(generator: np.random.Generator) -> Drawing:
+def draw_meaningless(generator: np.random.Generator) -> Strokes:
     """Draw a mark that is no symbol of the alphabet."""
-    return make_drawing(_MARKS[draw_integer(generator, 0, len(_MARKS) - 1)](generator))
+    return make_strokes(_MARKS[draw_integer(generator, 0, len(_MARKS) - 1)](generator))
