@@ -58,7 +58,7 @@ def test_a_traversal_hashes_nothing(path: Path, sampling: str, hashing: Hashing)
     again = tn.traverse(tiny(), path, sampling=sampling)
     trace.logits(), trace.weights(), trace.crops, trace.cost(), trace.contributions(trace.prediction)
     assert same_image(trace, again) and trace.image == again.image
-    assert "sha256=None" in repr(trace.image) and trace.image.known_sha256 is None
+    assert str(path) in repr(trace.image) and trace.image.known_sha256 is None
     assert hashing.files == []
 
 
@@ -68,7 +68,7 @@ def test_it_is_that_of_the_files_bytes_taken_once(path: Path, hashing: Hashing) 
     assert trace.image.sha256 == sha256(path) and isinstance(trace.image.sha256, str)
     assert source.hashed == trace.image.hashed == "file"
     assert source.sha256 == source.sha256_of("file") == again.image.sha256 == trace.image.sha256
-    assert again.image.known_sha256 == trace.image.sha256 and trace.image.sha256 in repr(again.image)
+    assert again.image.known_sha256 == trace.image.sha256
     assert hashing.files == [str(path)]
     rewritten(path)
     assert tn.ImageSource.open(path).sha256 == sha256(path) != trace.image.sha256
@@ -132,7 +132,7 @@ def test_a_trace_keeps_no_picture_open(path: Path) -> None:
     del source
     gc.collect()
     assert held() is None
-    assert tn.Trace.from_json(trace.to_json()).image == trace.image
+    assert tn.Trace.from_json(trace.to_json()).image.is_same(trace.image)
 
 
 def test_the_file_of_a_trace_is_what_it_always_was(path: Path, as_large: None) -> None:
@@ -151,14 +151,14 @@ def test_the_file_of_a_trace_is_what_it_always_was(path: Path, as_large: None) -
 
 def test_it_behaves_as_a_frozen_record(path: Path, hashing: Hashing) -> None:
     lazy = tn.traverse(tiny(), path).image
-    assert copy.copy(lazy) is lazy and copy.deepcopy(lazy) is lazy
+    assert copy.deepcopy(lazy) is lazy
     assert dataclasses.replace(tn.traverse(tiny(), path), seen=None).image == lazy
     assert lazy != ImageInfo("0" * 64, "pixels", 523, 391) and lazy != ImageInfo("0" * 64, "file", 5, 391)
     assert lazy != "a" and hashing.files == []
     eager = ImageInfo(sha256(path), "file", 523, 391)
-    assert lazy != eager and eager != lazy and hash(lazy) == hash(eager) and hashing.files == []  # nobody knows yet
+    assert lazy != eager and eager != lazy and {lazy, eager, lazy} == {eager, lazy} and hashing.files == []
     assert lazy.is_same(eager) and eager.is_same(lazy) and hashing.files == [str(path)]
-    assert lazy == eager and eager == lazy and repr(lazy) == repr(eager)
+    assert lazy != eager  # two records of one image, one by its file and one by its hash
     assert not lazy.is_same(ImageInfo(sha256(path), "file", 5, 391))
     with pytest.raises(dataclasses.FrozenInstanceError):
         lazy.width = 5  # type: ignore[misc]
@@ -183,7 +183,7 @@ def test_pickling_takes_the_hash_along(path: Path, hashing: Hashing) -> None:
     assert hashing.files == [str(path)]
     path.unlink()
     assert pickle.loads(written).sha256 == expected
-    assert pickle.loads(written) == trace.image
+    assert pickle.loads(written) == ImageInfo(expected, "file", 523, 391)
 
 
 def test_a_source_is_sent_to_another_process_unhashed(path: Path, hashing: Hashing) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cachetools import LRUCache, cached
+
 from tnet_core.errors import TNetError
 
 
@@ -42,73 +44,56 @@ class OpenedFile:
     @property
     def known_sha256(self) -> str | None:
         """The hash, if it was taken in this process already."""
-        return _KNOWN.get(self)
+        with _TURN:
+            return _HASHES.get(self)
 
     def sha256(self) -> str:
         """Return 64 hexadecimal digits; whoever asks while the hash is being taken waits for it."""
-        try:
-            with _get_lock(self):
-                found = _KNOWN.get(self)
-                return self._remember(self._compute_sha256()) if found is None else found
-        finally:
-            with _LOCK:
-                _TAKING.pop(self, None)  # who waits has the lock already, who comes later finds the hash
+        return _hash_file(self)
 
     def check(self) -> None:
         """Refuse a file that is not the one that was opened any more."""
         try:
-            self._compare(self.path.stat())
+            self.check_status(self.path.stat())
         except OSError as error:
-            raise self._explain_unreadable(error) from None
+            raise self.explain_unreadable(error) from None
 
-    def _compute_sha256(self) -> str:
-        try:
-            with self.path.open("rb") as file:
-                self._compare(os.fstat(file.fileno()))
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-                self._compare(os.fstat(file.fileno()))  # it may have been written to meanwhile
-        except OSError as error:
-            raise self._explain_unreadable(error) from None
-        return found
-
-    def _remember(self, sha256: str) -> str:
-        with _LOCK:
-            while len(_KNOWN) >= _MOST:
-                del _KNOWN[next(iter(_KNOWN))]
-            _KNOWN[self] = sha256
-        return sha256
-
-    def _compare(self, status: os.stat_result) -> None:
+    def check_status(self, status: os.stat_result) -> None:
         if OpenedFile.of(self.path, status) != self:
             raise TNetError(
                 f"'{self.path.name}' changed after it was opened and cannot be told by its sha256 any more: open it "
                 "again and repeat what was done with it."
             )
 
-    def _explain_unreadable(self, error: OSError) -> TNetError:
+    def explain_unreadable(self, error: OSError) -> TNetError:
         return TNetError(
             f"'{self.path.name}' cannot be read any more ({error.strerror}), as its sha256 needs: open it again from "
             "where it is now."
         )
 
 
-_KNOWN: dict[OpenedFile, str] = {}
-_MOST = 256
-_TAKING: dict[OpenedFile, threading.Lock] = {}
-_LOCK = threading.Lock()
+_HASHES: LRUCache[OpenedFile, str] = LRUCache(maxsize=256)
+_TURN = threading.Condition()
 
 
-def _get_lock(file: OpenedFile) -> threading.Lock:
-    with _LOCK:
-        return _TAKING.setdefault(file, threading.Lock())
+@cached(_HASHES, key=lambda file: file, condition=_TURN)
+def _hash_file(opened: OpenedFile) -> str:
+    try:
+        with opened.path.open("rb") as file:
+            opened.check_status(os.fstat(file.fileno()))
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            opened.check_status(os.fstat(file.fileno()))  # it may have been written to meanwhile
+    except OSError as error:
+        raise opened.explain_unreadable(error) from None
+    return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class ImageInfo:
-    """Which image it was; never its pixels.
+    """Which image it was; never its pixels. Two records are equal if they say the same; see `is_same` for images.
 
     Of a large file the hash is taken when `sha256` is first read, so that a traversal costs no more than its looks.
-    Writing and pickling ask for it; comparing with ==, copying and printing read no file.
+    Writing and pickling ask for it; comparing with ==, deep copies and printing read no file.
     """
 
     content: str | OpenedFile  # the sha256, or the file whose hash may not be taken yet
@@ -126,36 +111,16 @@ class ImageInfo:
         """The hash where it costs nothing: None for a large file that nobody has hashed yet."""
         return self.content if isinstance(self.content, str) else self.content.known_sha256
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both are known to be the same image; what nobody has hashed yet equals only the same file."""
-        if not isinstance(other, ImageInfo):
-            return NotImplemented
-        is_known = self.content == other.content or (self.known_sha256 or "") == other.known_sha256
-        return is_known and self._form == other._form
-
-    def __hash__(self) -> int:
-        return hash(self._form)
-
-    @property
-    def _form(self) -> tuple[str, int, int]:
-        return self.hashed, self.width, self.height
-
     def is_same(self, other: ImageInfo) -> bool:
         """Tell whether both are the same image; takes hashes where nothing else tells."""
-        if self == other or self._form != other._form:
-            return self == other
+        if self == other:
+            return True
         sizes = {file.size for file in (self.content, other.content) if isinstance(file, OpenedFile)}
-        return len(sizes) < 2 and self.sha256 == other.sha256
-
-    def __repr__(self) -> str:
-        rest = f"hashed={self.hashed!r}, width={self.width}, height={self.height}"
-        return f"ImageInfo(sha256={self.known_sha256!r}, {rest})"
-
-    def __copy__(self) -> ImageInfo:
-        return self  # nothing in it changes
+        forms = {(info.hashed, info.width, info.height) for info in (self, other)}
+        return len(sizes) < 2 and len(forms) == 1 and self.sha256 == other.sha256
 
     def __deepcopy__(self, _: Any) -> ImageInfo:
-        return self
+        return self  # nothing in it changes
 
     def __reduce__(self) -> tuple[Callable[..., ImageInfo], tuple[str, str, int, int]]:
         """Pickle it with its hash: the file may not be at hand where this arrives."""
