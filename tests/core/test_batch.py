@@ -21,6 +21,7 @@ from tests.support.models import TINY_3L, picture, tiny
 from tests.support.processes import ROOT, PythonProcess, run_python, run_ranks
 from tnet_core.batch import __main__ as command
 from tnet_core.batch.files import list_images, match_label
+from tnet_core.batch.shards import RUN_FILE, Run, finish_run, open_run
 from tnet_core.batch.tables import IMAGE_COLUMNS, LOOK_COLUMNS
 
 COUNT = 23
@@ -143,6 +144,62 @@ def test_a_run_killed_at_random_moments_goes_on_and_loses_or_repeats_no_row(
     for table in ("images", "looks"):
         assert read_rows(out, table) == read_rows(whole, table)
     assert not [path for path in out.rglob("*") if path.name.endswith(".tmp")]
+
+
+RUN = Run(0, "none", "model", "0", None, None, "learned", None, 4)
+
+
+@pytest.mark.parametrize("name", ["notes.tmp", ".notes.tmp", ".0123456789abcdef.tmp.png", ".0123456789ABCDEF.tmp"])
+def test_a_file_of_the_user_is_neither_taken_for_a_left_over_nor_deleted(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "mine" / name
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    with pytest.raises(tn.TNetError, match="holds something else already"):
+        open_run(mine.parent, RUN)
+    assert [path.name for path in mine.parent.iterdir()] == [name]
+    out = tmp_path / "out"
+    open_run(out, RUN)
+    places = [out / name, out / "images" / name, out / "looks" / name]
+    for place in places:
+        place.write_text("mine")
+    left = out / "looks" / ".0123456789abcdef.tmp"  # what a kill while writing leaves
+    left.write_text("half")
+    finish_run(out, RUN)
+    assert [place.read_text() for place in places] == ["mine"] * 3 and not left.exists()
+
+
+def test_what_a_killed_process_left_is_no_reason_to_refuse_a_folder(tmp_path: Path) -> None:
+    (tmp_path / ".0123456789abcdef.tmp").write_text("half")
+    open_run(tmp_path, RUN)
+    assert (tmp_path / RUN_FILE).is_file()
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_processes_of_one_run_may_start_at_the_same_time(
+    tmp_path: Path, moment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process of the run opens it at each moment between two calls that this one makes to the file system."""
+    out, calls, is_other = tmp_path / "out", 0, False
+
+    def interrupt(method: Any) -> Any:
+        def call(path: Path, *arguments: Any, **options: Any) -> Any:
+            nonlocal calls, is_other
+            if not is_other:
+                if calls == moment:
+                    is_other = True
+                    open_run(out, RUN)
+                    is_other = False
+                calls += 1
+            return method(path, *arguments, **options)
+
+        return call
+
+    for name in ("exists", "is_dir", "iterdir", "mkdir", "stat", "replace", "write_text", "unlink"):
+        monkeypatch.setattr(Path, name, interrupt(getattr(Path, name)))
+    open_run(out, RUN)
+    assert calls > moment
+    monkeypatch.undo()
+    assert sorted(path.name for path in out.iterdir()) == ["images", "looks", RUN_FILE]
 
 
 @pytest.mark.slow

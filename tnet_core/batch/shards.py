@@ -30,7 +30,7 @@ from tnet_core.batch.tables import (
     write_rows,
 )
 from tnet_core.errors import TNetError, reason
-from tnet_core.schemas.files import read_json, write_atomically
+from tnet_core.schemas.files import is_temporary_name, read_json, write_atomically
 from tnet_core.trace import Trace
 
 RUN_FILE, IMAGES, LOOKS = "run.json", "images", "looks"
@@ -86,8 +86,11 @@ def open_run(out: Path, run: Run) -> None:
     try:
         if out.exists() and not out.is_dir():
             raise TNetError(f"There is a file '{out}' already; name a new folder with --out.")
+        # Listed before RUN_FILE is looked for: another process of the same run writes that file first, so that all
+        # of its files that are in the list come with a RUN_FILE that is found afterwards.
+        holds_other = out.is_dir() and any(not is_temporary_name(path.name) for path in out.iterdir())
         if not (out / RUN_FILE).exists():
-            if out.is_dir() and any(not path.name.endswith(".tmp") for path in out.iterdir()):
+            if holds_other:
                 raise TNetError(f"The folder '{out}' holds something else already; name a new one with --out.")
             out.mkdir(exist_ok=True)
             text = json.dumps(asdict(run), indent=1, ensure_ascii=True)
@@ -189,6 +192,7 @@ def finish_run(out: Path, run: Run) -> Summary | None:
         unreadable += [(row["file"], row["error"]) for row in rows if row["error"] is not None]
         looks += parquet.read_metadata(find_table(out, LOOKS, shard)).num_rows
     for folder in (out, out / IMAGES, out / LOOKS):
-        for path in folder.glob(".*.tmp"):
-            path.unlink(missing_ok=True)
+        for path in folder.iterdir():
+            if is_temporary_name(path.name) and path.is_file():
+                path.unlink(missing_ok=True)
     return Summary(images, looks - (images - len(unreadable)), known, correct, unreadable)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import shutil
 import stat
@@ -23,6 +24,7 @@ FORMAT_FILES = (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE, README_FILE)
 # Nothing larger is read or downloaded.
 MAX_BYTES = {CONFIG_FILE: 16 << 20, TENSOR_FILE: 8 << 30, EVALUATION_FILE: 16 << 20, README_FILE: 4 << 20}
 
+_TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
@@ -61,9 +63,19 @@ def read_json(path: Path, limit: int) -> Any:
         raise TNetError(f"'{path}' cannot be used: {error}") from None
 
 
+def make_temporary_name() -> str:
+    """Return a new name for what is being written: short, since the final name may have all bytes that fit."""
+    return f".{secrets.token_hex(8)}.tmp"
+
+
+def is_temporary_name(name: str) -> bool:
+    """Return whether a name is one that `make_temporary_name` makes; a user's own files have others."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None
+
+
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")  # short, since a name may have all bytes that fit
+    temporary = path.with_name(make_temporary_name())
     try:
         write(temporary)
         temporary.replace(path)
@@ -88,7 +100,7 @@ def check_new_folder(out: Path, option: str = "") -> None:
 @contextlib.contextmanager
 def temporary_folder(out: Path) -> Iterator[Path]:
     """Yield a new folder beside `out`, to be renamed to it when it is complete; nothing stays of it otherwise."""
-    temporary = out.absolute().parent / f".{secrets.token_hex(8)}.tmp"
+    temporary = out.absolute().parent / make_temporary_name()
     try:
         temporary.mkdir()
         yield temporary
