@@ -188,6 +188,46 @@ def test_commands_of_a_clone_run_its_code_and_say_elsewhere_where_to_get_it(inst
     assert train.stdout.strip() == f"{clone}/training/__init__.py {clone}/inside ['a b']", train.stderr
 
 
+GRADIO = ("gradio", "plotly", "starlette", "fastapi", "uvicorn", "pandas")  # and what comes with it
+TRAINING = ("accelerate", "tensorboard")
+OTHERS = ("mcp", "pyarrow", "onnx", "onnxruntime", "onnxscript")
+
+
+def run_without(hidden: tuple[str, ...], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `tnet` in this clone, by a Python that cannot import some packages, and nor can those that it starts."""
+    (folder / "sitecustomize.py").write_text(f"import sys; sys.modules.update(dict.fromkeys({hidden!r}))")
+    return subprocess.run(
+        [sys.executable, "-m", "tnet_core.command", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "extra"), [("app", "app"), ("train", "training"), ("adapt", "training")])
+def test_a_clone_s_command_without_its_packages_says_what_to_install(name: str, extra: str, tmp_path: Path) -> None:
+    done = run_without((*GRADIO, *TRAINING, *OTHERS), tmp_path, name, "--help")
+    assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
+    assert f"pip install '.[{extra}]' in {ROOT}." in done.stderr
+    assert extra in EXTRAS and f"pip install '.[{extra}]'" in (ROOT / "docs/command_line.md").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(command.CLONE))
+def test_a_clone_s_command_needs_no_more_than_it_says_and_is_called_by_its_name(name: str, tmp_path: Path) -> None:
+    extra = command.CLONE[name].extra
+    hidden = (*({"app": (), "training": GRADIO}.get(extra, (*GRADIO, *TRAINING))), *OTHERS)
+    done = run_without(hidden if name != "app" else OTHERS[2:], tmp_path, name, "--help")  # gradio asks for the others
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: app.py " if name == "app" else f"usage: tnet {name} ")
+
+
+def test_a_command_run_as_a_module_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/evaluate.py"])
+    assert command.name_program("training.evaluate") == "python -m training.evaluate"
+    monkeypatch.setenv("TNET_SUB_COMMAND", "adapt")  # which runs it in its turn
+    assert command.name_program("training.evaluate") == "python -m training.evaluate"
+
+
 @pytest.mark.slow
 def test_commands_refuse_bad_input_in_one_sentence_and_overwrite_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -20,11 +21,16 @@ from tnet_core.errors import TNetError
 
 
 class Command(NamedTuple):
-    """A sub-command of `tnet`: the module it runs, what is put before its arguments, and a line of help."""
+    """A sub-command of `tnet`: the module it runs, what is put before its arguments, and a line of help.
+
+    `needs` are modules that the package alone does not bring, and `extra` is what `pip install '.[EXTRA]'` brings them.
+    """
 
     module: str
     help: str
     before: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    extra: str = ""
 
 
 CORE = {
@@ -37,14 +43,20 @@ CORE = {
     "traverse": Command("tnet_core.batch.__main__", "take the looks of a whole data set; tables as Parquet files"),
     "export": Command("tnet_core.export", "write a checkpoint as ONNX graphs, to be used without PyTorch"),
 }
+_TRAINING = ("accelerate", "tensorboard")
 CLONE = {
-    "app": Command("app", "the app, in a browser on this machine"),
-    "train": Command("training.train", "train a model by a recipe"),
+    "app": Command(
+        "app", "the app, in a browser on this machine", needs=("gradio", "plotly", "starlette"), extra="app"
+    ),
+    "train": Command("training.train", "train a model by a recipe", needs=_TRAINING, extra="training"),
     "evaluate": Command("training.evaluate", "measure a checkpoint on images with known classes"),
-    "adapt": Command("training.adapt", "teach a pretrained classifier where to look"),
+    "adapt": Command(
+        "training.adapt", "teach a pretrained classifier where to look", needs=_TRAINING, extra="training"
+    ),
     "bundle": Command("training.bundle", "make a checkpoint ready to share: half precision, model card"),
     "publish": Command("training.publish", "put a checkpoint on the Hugging Face Hub"),
 }
+_SUB_COMMAND = "TNET_SUB_COMMAND"  # tells the Python that runs a clone's command which one it is
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +113,10 @@ In a clone of the project, whose code they run:
 
 def name_program(module: str) -> str:
     """Return what a command is called in its help: `tnet NAME`, or `python -m MODULE` where it was run that way."""
-    return sys.argv[0] if sys.argv[0].startswith("tnet ") else f"python -m {module}"
+    if sys.argv[0].startswith("tnet "):
+        return sys.argv[0]
+    name = os.environ.get(_SUB_COMMAND, "")
+    return f"tnet {name}" if name in CLONE and CLONE[name].module == module else f"python -m {module}"
 
 
 def run_in_clone(name: str, arguments: Sequence[str]) -> NoReturn:
@@ -112,13 +127,20 @@ def run_in_clone(name: str, arguments: Sequence[str]) -> NoReturn:
             f"'tnet {name}' runs code of the project's repository, which is not part of the installed package: "
             "clone the repository and call it in a folder of the clone."
         )
-    module = CLONE[name].module
+    module, needs, extra = CLONE[name].module, CLONE[name].needs, CLONE[name].extra
+    missing = [need for need in needs if importlib.util.find_spec(need) is None]
+    if missing:
+        raise TNetError(
+            f"'tnet {name}' needs packages that are not installed ({', '.join(missing)}): "
+            f"run pip install '.[{extra}]' in {clone}."
+        )
     code = [str(clone / "app.py")] if module == "app" else ["-m", module]
     path = os.pathsep.join([str(clone), *filter(None, [os.environ.get("PYTHONPATH")])])
     # -P: neither the current folder nor that of a script comes before the clone. The new Python takes this one's
     # place, so that signals reach it and its exit status is the command's.
     sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, "-P", *code, *arguments], {**os.environ, "PYTHONPATH": path})
+    environment = {**os.environ, "PYTHONPATH": path, _SUB_COMMAND: name}
+    os.execve(sys.executable, [sys.executable, "-P", *code, *arguments], environment)
 
 
 def find_clone() -> Path | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.drafting import draft, hash_files, make_id
-from tnet_core.command import finished
+from tnet_core.command import finished, name_program
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.files import TENSOR_FILE
 from training.publishing.model_card import read_card, write_card
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m training.bundle",
+        prog=name_program("training.bundle"),
         description="Copy a checkpoint in half precision into FOLDER, to be shipped with the project; or, with one "
         "folder alone, write its card (README.md) from what it holds and print its registry entry.",
     )

@@ -14,7 +14,7 @@ import torch
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.command import finished, warn_of_lone_process
+from tnet_core.command import finished, name_program, warn_of_lone_process
 from tnet_core.errors import TNetError, reason
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.published import attention_rows, paper_rows
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m training.evaluate",
+        prog=name_program("training.evaluate"),
         description="Measure a checkpoint on labelled images: every budget with and without context, other policies "
         "at equal budget, adaptive stopping, where it looks, whether looks follow content; with confidence intervals. "
         "For several processes: accelerate launch --multi_gpu --num_processes N -m training.evaluate ….",

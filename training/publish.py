@@ -11,7 +11,7 @@ from pathlib import Path
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.drafting import draft, hash_files, make_id
 from tnet_core.checkpoints.pretrained import upload_files
-from tnet_core.command import finished
+from tnet_core.command import finished, name_program
 from tnet_core.schemas.hub_id import HubId, check_repo
 from training.publishing.model_card import Details, read_card
 from training.publishing.upload import make_empty_folder, prepare_files
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m training.publish",
+        prog=name_program("training.publish"),
         description=_ABOUT,
     )
     parser.add_argument("folder", metavar="FOLDER", help="checkpoint folder")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.command import finished, warn_of_lone_process
+from tnet_core.command import finished, name_program, warn_of_lone_process
 from tnet_core.errors import TNetError
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
@@ -57,7 +57,7 @@ def _is_first_process() -> bool:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m training.train",
+        prog=name_program("training.train"),
         description="Train a model as a recipe says. Writes metrics, states to continue from and a checkpoint into the "
         "folder of the run. With several devices or machines: accelerate launch --multi_gpu --num_processes N -m "
         "training.train … (despite its name, --multi_gpu is what starts several processes, also without a GPU).",

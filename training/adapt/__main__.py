@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from tnet_core.command import finished
+from tnet_core.command import finished, name_program
 from training.adapt.adapt import adapt, write_adapted_card
 from training.adapt.pretrained import AdaptOptions, Labels, Objective
 from training.evaluation.output import strip_folders
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m training.adapt",
+        prog=name_program("training.adapt"),
         description=_ABOUT,
     )
     add = parser.add_argument
