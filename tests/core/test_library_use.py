@@ -114,6 +114,21 @@ def test_what_is_no_model_and_no_trace_cannot_be_resumed(trace: tn.Trace) -> Non
         tn.resume(tiny(TINY), PICTURE, "trace.json")  # type: ignore[arg-type]
 
 
+def test_what_is_no_trace_no_model_and_no_repository_is_one_sentence(trace: tn.Trace, tmp_path: Path) -> None:
+    for text in (None, 7, tmp_path / "trace.json"):
+        with pytest.raises(tn.TNetError, match="A trace is read from the text that to_json makes"):
+            tn.Trace.from_json(text)  # type: ignore[arg-type]
+    for model in ("tnet-lite0-cub", None):
+        with pytest.raises(tn.TNetError, match="A model is needed, such as"):
+            trace.attach(model, PICTURE)  # type: ignore[arg-type]
+        with pytest.raises(tn.TNetError, match="A model is needed, such as"):
+            tn.TNet.save_pretrained(model, tmp_path / "folder")  # type: ignore[attr-defined]
+    for repository in (None, 7, "birds"):
+        with pytest.raises(tn.TNetError, match="is not a Hub repository: write it as owner/name"):
+            tiny(TINY).push_to_hub(repository)  # type: ignore[operator]
+    assert not (tmp_path / "folder").exists()
+
+
 def test_the_name_of_weights_is_not_a_backbone() -> None:
     with pytest.raises(tn.TNetError, match=r"the backbone is 'resnet18', .*'init\.tag'.*a1_in1k"):
         tn.build(tn.TNetConfig(backbone="resnet18.a1_in1k"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from huggingface_hub import CommitOperationAdd, HfApi
 
+from tnet_core.building import check_model
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.format import load_folder, save
 from tnet_core.checkpoints.hub_client import LIBRARY_NAME, HubClient
@@ -49,6 +50,7 @@ def from_pretrained(
 
 def save_pretrained(model: TNet, save_directory: str | Path, *, half: bool = False) -> Path:
     """Write a model as a checkpoint folder, as `tn.save` does, and keep where it comes from; returns the folder."""
+    check_model(model)
     provenance = model.card.provenance if isinstance(model.card, CheckpointCard) else None
     return save(model, save_directory, provenance=provenance, half=half)
 

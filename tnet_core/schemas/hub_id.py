@@ -48,7 +48,7 @@ def is_commit(text: str) -> bool:
 
 def check_repo(repo: str) -> str:
     """Return a valid `owner/name`, as the Hub defines it."""
-    parts = repo.split("/")
+    parts = repo.split("/") if isinstance(repo, str) else []
     valid = len(parts) == 2 and all(_PART.fullmatch(part) for part in parts)
     if not valid or ".." in repo or "--" in repo or repo.endswith(".git"):
         raise TNetError(f"{repo!r:.80} is not a Hub repository: write it as owner/name.")

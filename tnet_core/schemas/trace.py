@@ -168,6 +168,10 @@ class TraceFile(TraceFields):
     @staticmethod
     def read(text: str | bytes) -> TraceFile:
         """Return the content of a text; anything but a trace is refused in one sentence."""
+        if not isinstance(text, str | bytes):
+            raise TNetError(
+                f"A trace is read from the text that to_json makes, such as that of a file, not from {text!r:.80}."
+            )
         try:
             data = text if isinstance(text, bytes) else text.encode("utf-8")
             content = parse_json(data)

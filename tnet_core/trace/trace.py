@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnet_core.budget import budget_entries
+from tnet_core.building import check_model
 from tnet_core.cost import looks_cost
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
@@ -284,6 +285,7 @@ class Trace(TraceFields):
 
         Checks that they are the ones it was made with. Returns itself.
         """
+        check_model(model)
         if model.config != self.config:
             raise TNetError("This model's configuration differs from the one the trace was made with.")
         linear = model.classifier.linear
