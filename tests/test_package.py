@@ -34,7 +34,10 @@ EXTRAS = PROJECT["optional-dependencies"]
     [
         ("requirements.txt", [*PROJECT["dependencies"], *EXTRAS["app"]]),
         ("requirements-training.txt", EXTRAS["training"]),
-        ("requirements-dev.txt", [*EXTRAS["dev"], *EXTRAS["mcp"], *set(EXTRAS["batch"]) - set(EXTRAS["training"])]),
+        (
+            "requirements-dev.txt",
+            [*EXTRAS["dev"], *EXTRAS["mcp"], *EXTRAS["onnx"], *set(EXTRAS["batch"]) - set(EXTRAS["training"])],
+        ),
     ],
 )
 def test_the_package_names_what_the_requirement_files_pin_as_ranges_around_the_pins(

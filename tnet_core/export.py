@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import logging
@@ -61,8 +62,19 @@ class Decide(nn.Module):
         return weights, self.model.classifier((weights.unsqueeze(2) * features).sum(1))
 
 
+def check_exporter() -> None:
+    """Refuse where the packages that write ONNX graphs are not installed."""
+    missing = [name for name in ("onnx", "onnxscript") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise TNetError(
+            f"ONNX export needs {' and '.join(missing)}: pip install '.[onnx]' in the clone, or pip install onnx "
+            "onnxscript."
+        )
+
+
 def export_model(model: TNet, out: Path) -> Path:
     """Write both graphs of a model on the CPU into a new folder and return it; nothing stays where that fails."""
+    check_exporter()
     check_new_folder(out)
     base, width = model.config.base_resolution, model.classifier.linear.in_features
     outputs = ["features"] if model.location is None else ["location_logits", "features"]
@@ -126,8 +138,6 @@ def _write(
             program = torch.onnx.export(
                 module.eval(), inputs, input_names=names, output_names=outputs, dynamic_shapes=shapes, verbose=False
             )
-        except ImportError:
-            raise TNetError("ONNX export needs two more packages: pip install onnx onnxscript.") from None
         except Exception as error:  # the exporter has many ways to say that it cannot
             raise TNetError(f"This model cannot be written as ONNX: {reason(error)}.") from None
     assert program is not None
@@ -149,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    check_new_folder(options.out)  # before the long work
+    check_exporter()
+    check_new_folder(options.out)  # both before the long work
     model = load(options.checkpoint, registry=options.registry, device="cpu")
     folder = export_model(model, options.out)
     sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e6:.1f} MB" for path in sorted(folder.iterdir()))

@@ -8,6 +8,7 @@ import random
 import re
 import resource
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -305,6 +306,17 @@ def test_lists_and_folders_name_images_and_classes(tmp_path: Path) -> None:
     assert match_label("001.Black_footed_Albatross", names) == 0
     assert match_label("ash", names) == 1
     assert match_label("ASH", names) is None and match_label("elm", names) is None and match_label(None, names) is None
+
+
+def test_without_pyarrow_one_sentence_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert run(tmp_path, "--out", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert "pip install '.[batch]' in the clone" in said and said.count("\n") == 1
+    for file in ("docs/data_sets.md", "docs/command_line.md"):
+        assert "pip install '.[batch]'" in (ROOT / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -157,3 +157,16 @@ def test_nothing_is_overwritten_and_nothing_half_written_stays(
     assert "No space left on device" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out", "tiny"]
     assert (out / "look.onnx").read_text() == (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxscript"])
+def test_without_the_exporter_s_packages_one_sentence_names_the_extra(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(["no checkpoint, which is not loaded before", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"ONNX export needs {missing}: pip install '.[onnx]' in the clone") and said.count("\n") == 1
+    for file in ("docs/onnx.md", "docs/command_line.md"):
+        assert "pip install '.[onnx]'" in (ROOT / file).read_text(encoding="utf-8")
+    assert not [*tmp_path.iterdir()]

@@ -112,7 +112,9 @@ def import_parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise TNetError("Tables of looks need pyarrow: pip install 'tnet-explorer[batch]', or pyarrow.") from None
+        raise TNetError(
+            "Tables of looks need pyarrow: pip install '.[batch]' in the clone, or pip install pyarrow."
+        ) from None
     return pyarrow.parquet
 
 
