@@ -181,22 +181,6 @@ def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
     page.get_by_label("DRAM", exact=True).click()
     expect(page.locator("tr[data-curve='published/imagenet:DRAM']")).to_have_count(0)
     expect(page.locator(f"{CHART} [data-curve*=DRAM]")).to_have_count(0)
-    assert_agreement_is_apart(page)
-
-
-def assert_agreement_is_apart(page: Page) -> None:
-    """On axes of its own, and never called accuracy."""
-    choose(page, "Agreement only")
-    page.locator("#accuracy-y").get_by_text("Top-1", exact=True).click()
-    page.locator("#accuracy-x").get_by_text("Looks", exact=True).click()
-    wait_for_axis(page, "Top-1 agreement")
-    expect(page.locator("#accuracy-table thead:visible")).to_contain_text("Top-1 agreement")
-    expect(page.locator(".accuracy-head")).to_contain_text("this is no accuracy")
-    expect(page.locator("#accuracy-published")).not_to_be_visible()
-    page.get_by_label("Looks at random", exact=True).click()
-    random = evaluation("tnet-lite0-imagenet")["policies"]["random"]["top1"]
-    row = cell(page, "measured/tnet-lite0-imagenet/random", "Top-1 agreement")
-    expect(row).to_contain_text(f"{100 * random[3]:.1f} %")
 
 
 def test_curves_have_their_names_at_their_ends_and_a_marker_says_what_is_known_of_it(visit: Visit) -> None:

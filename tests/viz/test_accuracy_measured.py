@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.evaluation_cards import bundled, card
+from tests.support.evaluation_cards import agreeing, bundled, card
 from tnet_core.checkpoints import CheckpointCard
 from viz.common.curves import ROLES, Curve
 from viz.common.measured import read_measured_curves
@@ -119,9 +119,8 @@ def test_a_plain_classifier_is_one_point_without_looks() -> None:
 
 
 def test_agreement_is_marked_as_such() -> None:
-    kinds = {name: {curve.agreement for curve in read_measured_curves(about)} for name, about in CARDS.items()}
-    assert kinds["tnet-lite0-imagenet"] == {True}
-    assert kinds["tnet-lite0-cub"] == {False}
+    assert {curve.agreement for curve in read_measured_curves(agreeing())} == {True}
+    assert {curve.agreement for curve in read_measured_curves(CARDS["tnet-lite0-cub"])} == {False}
 
 
 def test_three_levels_give_a_curve_for_each_number_of_inner_looks(tmp_path: Path) -> None:

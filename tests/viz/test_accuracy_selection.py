@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.support.checkpoints import EVALUATION
-from tests.support.evaluation_cards import bundled, card
+from tests.support.evaluation_cards import agreeing, bundled, card
 from viz.accuracy.catalogue import Catalogue
 from viz.accuracy.selection import select, select_defaults
 from viz.common.curves import Curve, CurvePoint
 
-CATALOGUE = Catalogue(bundled())
+CATALOGUE = Catalogue([*bundled(), agreeing()])
 CUB = CATALOGUE.get("cub-200-2011")
 
 
@@ -26,8 +26,9 @@ def test_the_birds_come_first_with_both_kinds_of_curves() -> None:
 def test_agreement_never_shares_axes_with_accuracy() -> None:
     for data in CATALOGUE.data_sets:
         assert {curve.agreement for curve in data.curves} == {data.agreement}
-    (apart,) = [data for data in CATALOGUE.data_sets if data.agreement]
-    assert apart.choice.startswith("Agreement only: ") and not apart.published
+    apart = [data for data in CATALOGUE.data_sets if data.agreement]
+    assert "photographs" in {data.name for data in apart}  # those of the card of its own
+    assert all(data.choice.startswith("Agreement only: ") and not data.published for data in apart)
 
 
 def test_agreement_on_the_papers_data_set_stays_apart_too(tmp_path: Path) -> None:

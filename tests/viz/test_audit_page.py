@@ -16,7 +16,7 @@ import pytest
 from markupsafe import escape
 from PIL import Image
 
-from tests.support.evaluation_cards import bundled, card
+from tests.support.evaluation_cards import agreeing, bundled, card
 from tests.viz.test_audit_reading import content
 from training.evaluation import bootstrap
 from viz.audit.answers import compute_share_interval
@@ -177,7 +177,7 @@ def test_the_reason_of_a_missing_oracle_is_told(tmp_path: Path) -> None:
 
 
 def test_agreement_is_never_called_accuracy() -> None:
-    shown = render_audit(read_audit(CARDS["tnet-lite0-imagenet"]))
+    shown = render_audit(read_audit(agreeing()))
     assert "this is no accuracy" in shown
     assert "accuracy" not in shown.replace("this is no accuracy", "")
     assert "accuracy" in render_audit(read_audit(CARDS["tnet-lite0-cub"]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.evaluation_cards import bundled
+from tests.support.evaluation_cards import agreeing, bundled
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.selection import select_defaults
 from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation
@@ -24,7 +24,7 @@ def content(name: str = "garden", top1: float = 0.5, **more: Any) -> dict[str, A
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return Catalogue(bundled())
+    return Catalogue([*bundled(), agreeing()])
 
 
 def test_the_newest_are_kept_without_what_no_curve_needs() -> None:
@@ -57,7 +57,7 @@ def test_own_images_are_a_data_set_with_the_delivered_curve_beside(catalogue: Ca
 
 
 def test_agreement_does_not_stand_beside_accuracy(catalogue: Catalogue) -> None:
-    mine = add_visitor_data(catalogue, add_evaluation((), "tnet-lite0-imagenet", "Anything", content()))
+    mine = add_visitor_data(catalogue, add_evaluation((), "agreeing", "Anything", content()))
     assert [curve.label for curve in mine.data_sets[0].measured] == ["Your data: garden (Anything)"]
 
 
