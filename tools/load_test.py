@@ -2,10 +2,10 @@
 
 Usage: python -m tools.load_test ADDRESS [--clients 8] [--seconds 60]
 
-First one visitor alone tries every picture; then all act at once, each in sessions of its own, and every answer is
-compared with what the same picture gave the lone one. Prints how long the actions took. Ends with 1 where something was
-found, with 2 where the address cannot be tested. Speaks Gradio's queue protocol
-directly, because the page's functions are private.
+First one visitor alone tries every picture and adds looks to it; then all act at once, each in sessions of its own, and
+every answer is compared with what the same picture, and the same look added to it, gave the lone one. Prints how long
+the actions took. Ends with 1 where something was found, with 2 where the address cannot be tested. Speaks Gradio's
+queue protocol directly, because the page's functions are private.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from contextlib import ExitStack
 import httpx
 import numpy as np
 
+from tools.load_answers import Known
 from tools.load_visitor import OwnPicture, Visitor, learn_answers
-from tools.queue_client import QueueClient, QueueError
+from tools.queue_client import QueueError
 from tools.server_memory import MemoryWatch, find_listener
 
 PICTURES = 2  # of each visitor's own
-CHECKPOINTS = 2  # that visitors change between
 MAX_PROBLEMS = 5  # printed of each kind
 
 
@@ -63,17 +63,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def prepare_visitors(address: str, clients: int) -> list[Visitor]:
     """Return visitors that know what their pictures give."""
-    page = QueueClient(address)
-    chooser = page.components[page.component("explore-chooser")]["props"]
-    offered = [chooser["value"], *(spec for _, spec in chooser["choices"] if spec != chooser["value"])]
-    page.close()
+    checkpoints = choose_checkpoints(address)
     seeds = range(clients * PICTURES)
     pictures = [OwnPicture.draw(f"visitor-{seed // PICTURES}-{seed % PICTURES}.jpg", seed) for seed in seeds]
-    known = learn_answers(address, pictures, offered[:CHECKPOINTS])
+    known = learn_answers(address, pictures, checkpoints)
     return [
-        Visitor(address, pictures[PICTURES * n : PICTURES * (n + 1)], offered[:CHECKPOINTS], known, random.Random(n))
+        Visitor(address, pictures[PICTURES * n : PICTURES * (n + 1)], checkpoints, known, random.Random(n))
         for n in range(clients)
     ]
+
+
+def choose_checkpoints(address: str) -> list[str]:
+    """Choose the checkpoint of the landing and another one, which leaves cells to look at where there is such a one.
+
+    With two levels every cell is looked at from the beginning, so that no visitor could add a look.
+    """
+    visitor = Visitor(address, (), (), Known())
+    landing, *others = visitor.list_checkpoints()
+    visitor.checkpoints = [landing]
+    visitor.open()
+    if not visitor.scene.free:
+        for spec in others:
+            visitor.switch(spec)
+            if visitor.scene.free:
+                others = [spec]
+                break
+    visitor.page.close()
+    return [landing, *others[:1]]
 
 
 def run_visitors(visitors: Iterable[Visitor], address: str, seconds: float) -> MemoryWatch | None:

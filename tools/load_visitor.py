@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import io
-import json
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -15,10 +13,11 @@ import httpx
 import numpy as np
 from PIL import Image
 
+from tools.load_answers import Cell, Known, Scene, is_close, read_look_numbers, read_message
 from tools.queue_client import Answer, QueueClient, QueueError
 
-CLOSE = 1e-3  # of numbers that the same picture gave before
 STAY = 8  # actions on one page before it is opened anew
+CELLS = 2  # of every picture that one visitor alone adds first, as far as the traversal leaves so many
 
 
 @dataclass(frozen=True)
@@ -37,34 +36,6 @@ class OwnPicture:
         written = io.BytesIO()
         Image.fromarray(coarse).resize((width, height), Image.Resampling.NEAREST).save(written, "JPEG", quality=90)
         return cls(name, written.getvalue())
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What tells one traversal from another."""
-
-    title: str
-    size: tuple[int, int]
-    numbers: np.ndarray  # every look's share of every class
-
-    @classmethod
-    def from_answer(cls, answer: Answer) -> Scene:
-        """The traversal among the values of an answer, or the sentence that came instead."""
-        texts = [value for value in answer.outputs.values() if isinstance(value, str)]
-        for text in texts:
-            if text.startswith("{") and (read := json.loads(text)).get("kind") == "scene":
-                numbers = np.frombuffer(base64.b64decode(read["projections"]), "<f4")
-                return cls(read["title"], (read["width"], read["height"]), numbers)
-        raise QueueError(next((text for text in texts if "tn-problem" in text), "No traversal came back."))
-
-    def is_same(self, other: Scene) -> bool:
-        return (
-            (self.title, self.size, self.numbers.shape) == (other.title, other.size, other.numbers.shape)
-            and bool(np.allclose(self.numbers, other.numbers, atol=CLOSE, rtol=0))
-        )  # fmt: skip
-
-
-Known = dict[tuple[str, int | str], Scene]  # (checkpoint, example's number or picture's name) -> its traversal
 
 
 @dataclass
@@ -93,13 +64,15 @@ class Visitor:
 
     def act(self) -> None:
         """Do one of the things that people do, some of them more often."""
-        kind = self.chance.choice(["example", "example", "upload", "upload", "steer", "switch"])
+        kind = self.chance.choice(["example", "example", "upload", "upload", "steer", "add", "add", "switch"])
         if kind == "example":
             self.example(self.chance.randrange(self.examples()))
         elif kind == "upload":
             self.upload(self.chance.choice(self.own))
         elif kind == "steer":
             self.steer(self.chance.sample(range(4), 2))
+        elif kind == "add":
+            self.add_any_look()
         else:
             self.switch(self.chance.choice([spec for spec in self.checkpoints if spec != self.spec]))
 
@@ -110,6 +83,13 @@ class Visitor:
             [answer] = self.page.happens("load")
         self.spec = self.checkpoints[0]
         self._compare(0, answer)
+
+    def list_checkpoints(self) -> list[str]:
+        """Return what the page offers, that of the landing first."""
+        page = QueueClient(self.address)
+        chooser = page.components[page.component("explore-chooser")]["props"]
+        page.close()
+        return [chooser["value"], *(spec for _, spec in chooser["choices"] if spec != chooser["value"])]
 
     def examples(self) -> int:
         return str(self.page.values[self.page.component("explore-gallery")]).count("data-example=")
@@ -127,12 +107,44 @@ class Visitor:
         self._compare(picture.name, answer)
 
     def steer(self, plan: list[int]) -> None:
-        """Known looks in an order of its own: the answer must name exactly these."""
+        """Put known looks in an order of its own: the answer must name exactly these."""
         with self._time("choose looks by hand"):
             [answer] = self.page.happens("steer", self.page.component("channel"), {"plan": plan})
-        text = next(value for value in answer.outputs.values() if isinstance(value, str))
-        if json.loads(text).get("plan") != plan:
-            self.mixed_up.append(f"asked for the looks {plan}, was sent {text[:80]}")
+        if (sent := read_message(answer, "steer")["plan"]) != plan:
+            self.mixed_up.append(f"asked for the looks {plan}, was sent {sent}")
+
+    def add_any_look(self) -> None:
+        """Add a look that nobody took yet; where this checkpoint looks at every cell, open one that leaves some."""
+        if not self.scene.free:
+            leaving = {spec for (spec, _), scene in self.known.scenes.items() if scene.free} - {self.spec}
+            if not leaving:
+                return
+            self.switch(self.chance.choice(sorted(leaving)))
+        left = [cell for cell in self.scene.free[:CELLS] if cell not in self.added]
+        if left:
+            self.add(self.chance.choice(left))
+
+    def add(self, cell: Cell) -> None:
+        """Have a further cell looked at: its numbers must be those that it gave the lone visitor."""
+        parent, index = cell
+        plan, count = [] if parent is None else [parent], self.scene.count + len(self.added)
+        asked = {"scene": self.scene.number, "plan": plan, "known": count, "add": {"parent": parent, "index": index}}
+        with self._time("add a look"):
+            [answer] = self.page.happens("steer", self.page.component("channel"), asked)
+        self.added.append(cell)
+        sent = read_message(answer, "steer")
+        looks = [(look["parent"], look["index"]) for look in sent["looks"]]
+        if (sent["plan"], sent["first"], looks) != ([*plan, count], count, [cell]):
+            self.mixed_up.append(f"added {cell} as look {count}, was sent {looks} from look {sent['first']} on")
+            return
+        key, numbers = (self.spec, self.shown, cell), read_look_numbers(sent)
+        if not is_close(self.known.added.setdefault(key, numbers), numbers):
+            self.mixed_up.append(f"{key}: the look that was added is that of another picture")
+
+    def add_free_cells(self) -> None:
+        """Add the looks that the other visitors will add."""
+        for cell in self.scene.free[:CELLS]:
+            self.add(cell)
 
     def switch(self, spec: str) -> None:
         """Another checkpoint, which looks at what is on the page: the upload, or its first example."""
@@ -150,23 +162,26 @@ class Visitor:
         self.latency.setdefault(action, []).append(time.perf_counter() - start)
 
     def _compare(self, what: int | str, answer: Answer) -> None:
-        """Remembers a first answer; every later one must be the same."""
-        self.shown = what
+        """Remember a first answer; every later one must be the same."""
         scene, key = Scene.from_answer(answer), (self.spec, what)
-        if not self.known.setdefault(key, scene).is_same(scene):
-            self.mixed_up.append(f"{key}: expected '{self.known[key].title}', was sent '{scene.title}'")
+        self.shown, self.scene, self.added = what, scene, list[Cell]()
+        expected = self.known.scenes.setdefault(key, scene)
+        if not expected.is_same(scene):
+            self.mixed_up.append(f"{key}: expected '{expected.title}', was sent '{scene.title}'")
 
 
 def learn_answers(address: str, pictures: Sequence[OwnPicture], checkpoints: Sequence[str]) -> Known:
     """Return what every picture gives each checkpoint while nobody else is there."""
-    lone = Visitor(address, pictures, checkpoints, {})
+    lone = Visitor(address, pictures, checkpoints, Known())
     lone.open()
     for spec in checkpoints:
         if spec != lone.spec:
             lone.switch(spec)
         for number in range(lone.examples()):
             lone.example(number)
+            lone.add_free_cells()
         for picture in pictures:
             lone.upload(picture)
+            lone.add_free_cells()
     lone.page.close()
     return lone.known
