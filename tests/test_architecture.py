@@ -19,7 +19,7 @@ FORBIDDEN = {
     "tnet_core": {"viz", "pages", "training", "benchmarks", "tools", "app", "gradio", "plotly"},
     "viz": {"pages", "training", "benchmarks", "tools", "app", "gradio", "torch", "timm"},
     "training": {"viz", "pages", "benchmarks", "tools", "app", "gradio"},
-    "pages": {"benchmarks", "tools", "app", "timm"},
+    "pages": {"benchmarks", "tools", "app", "timm", "plotly"},
     "benchmarks": {"viz", "pages", "app", "gradio"},
 }
 PACKAGES = ("tnet_core", "viz", "training", "pages")
@@ -113,6 +113,14 @@ def test_packages_import_only_what_lies_to_their_left(package: str) -> None:
     for path in python_files(package):
         roots = {name.partition(".")[0] for name in imports(path)}
         assert not roots & FORBIDDEN[package], path
+
+
+def test_plotly_draws_for_notebooks_only() -> None:
+    """The page draws by itself: its server builds no figure and waits for no such import."""
+    users = {module_name(path) for path in python_files("viz") if any("plotly" in name for name in imports(path))}
+    assert users == {"viz", "viz.figures"}
+    served = import_graph("viz")
+    assert not [name for name, used in served.items() if "viz.figures" in used and name != "viz"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,6 +18,7 @@ _PICTURE_HEIGHT = 420  # CSS pixels
 _ROW_HEIGHT = 26
 _MAX_GRIDS = 9  # of "levels"; the first ones visited
 _CURVES = 3  # classes of "curve"
+_FONT_SIZE = 13
 _DASHES = ("solid", "dash", "dot")
 
 
@@ -27,10 +29,33 @@ def build_figure(trace: Trace, kind: str) -> go.Figure:
     return _BUILDERS[kind](trace)
 
 
+def build_layout(height: int, *, left: int, right: int, top: int = 4, bottom: int = 4) -> dict[str, Any]:
+    """Build the layout of a still, transparent figure of a fixed height that takes the width it is given."""
+    return {
+        "template": "none",
+        "height": height,
+        "autosize": True,
+        "margin": {"l": left, "r": right, "t": top, "b": bottom, "pad": 0},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": style.FONT, "size": _FONT_SIZE, "color": style.INK},
+        "hoverlabel": {"font": {"family": style.FONT, "size": _FONT_SIZE}},
+        "showlegend": False,
+        # Dragging to zoom would catch the finger that wants to scroll.
+        "dragmode": False,
+    }
+
+
+def build_axis(**changes: Any) -> dict[str, Any]:
+    """Build an axis without ticks, grid or zoom."""
+    plain = {"fixedrange": True, "showgrid": False, "zeroline": False, "ticks": "", "showline": False}
+    return plain | changes
+
+
 def build_looks(trace: Trace) -> go.Figure:
     """Draw the numbered looks on the thumbnail, or on an empty frame where the trace holds no pixels."""
     width, height = trace.image.width, trace.image.height
-    figure = go.Figure(layout=style.build_layout(_PICTURE_HEIGHT, left=4, right=4))
+    figure = go.Figure(layout=build_layout(_PICTURE_HEIGHT, left=4, right=4))
     if trace.seen is not None:
         across, down = width / trace.thumbnail.shape[1], height / trace.thumbnail.shape[0]
         picture = go.Image(z=trace.thumbnail, dx=across, dy=down, x0=across / 2, y0=down / 2, hoverinfo="skip")
@@ -44,9 +69,9 @@ def build_looks(trace: Trace) -> go.Figure:
             x=x0, y=y0, text=str(number), xanchor="left", yanchor="top", showarrow=False, bgcolor=style.ACCENT,
             font={"color": "white"},
         )  # fmt: skip
-    figure.update_xaxes(style.build_axis(range=[0, width], showticklabels=False, constrain="domain"))
+    figure.update_xaxes(build_axis(range=[0, width], showticklabels=False, constrain="domain"))
     figure.update_yaxes(
-        style.build_axis(range=[height, 0], showticklabels=False, constrain="domain", scaleanchor="x", scaleratio=1)
+        build_axis(range=[height, 0], showticklabels=False, constrain="domain", scaleanchor="x", scaleratio=1)
     )
     return figure
 
@@ -61,10 +86,10 @@ def build_ledger(trace: Trace) -> go.Figure:
         cliponaxis=False, marker_color=[style.FOR if value >= 0 else style.AGAINST for value in values],
         hoverinfo="skip",
     )  # fmt: skip
-    figure = go.Figure(bars, style.build_layout(70 + _ROW_HEIGHT * len(names), left=80, right=60, top=40, bottom=20))
+    figure = go.Figure(bars, build_layout(70 + _ROW_HEIGHT * len(names), left=80, right=60, top=40, bottom=20))
     figure.update_layout(title_text=f"{_name(trace, trace.prediction)}: logit {shares.total:+.3f}")
-    figure.update_xaxes(style.build_axis(zeroline=True, zerolinecolor=style.HAIRLINE))
-    return figure.update_yaxes(style.build_axis(autorange="reversed"))
+    figure.update_xaxes(build_axis(zeroline=True, zerolinecolor=style.HAIRLINE))
+    return figure.update_yaxes(build_axis(autorange="reversed"))
 
 
 def build_levels(trace: Trace) -> go.Figure:
@@ -87,9 +112,9 @@ def build_levels(trace: Trace) -> go.Figure:
         )  # fmt: skip
         figure.add_trace(heat, row=position // columns + 1, col=position % columns + 1)
         figure.update_yaxes(scaleanchor=_name_axis(position), row=position // columns + 1, col=position % columns + 1)
-    figure.update_layout(style.build_layout(60 + 260 * rows, left=10, right=10, top=40, bottom=10))
-    figure.update_xaxes(style.build_axis(showticklabels=False, constrain="domain"))
-    return figure.update_yaxes(style.build_axis(showticklabels=False, constrain="domain", autorange="reversed"))
+    figure.update_layout(build_layout(60 + 260 * rows, left=10, right=10, top=40, bottom=10))
+    figure.update_xaxes(build_axis(showticklabels=False, constrain="domain"))
+    return figure.update_yaxes(build_axis(showticklabels=False, constrain="domain", autorange="reversed"))
 
 
 def _name_axis(position: int) -> str:
@@ -110,10 +135,10 @@ def build_curve(trace: Trace) -> go.Figure:
         )
         for order, cls in enumerate(best)
     ]  # fmt: skip
-    figure = go.Figure(lines, style.build_layout(320, left=60, right=10, top=10, bottom=50))
+    figure = go.Figure(lines, build_layout(320, left=60, right=10, top=10, bottom=50))
     figure.update_layout(showlegend=True)
-    figure.update_xaxes(style.build_axis(title="looks", dtick=max(len(counts) // 10, 1)))
-    return figure.update_yaxes(style.build_axis(title="probability", range=[0, 1.02], tickformat=".0%", showgrid=True))
+    figure.update_xaxes(build_axis(title="looks", dtick=max(len(counts) // 10, 1)))
+    return figure.update_yaxes(build_axis(title="probability", range=[0, 1.02], tickformat=".0%", showgrid=True))
 
 
 def _name(trace: Trace, cls: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.support.evaluation_cards import bundled, card
 from tests.viz.test_accuracy_table import cells, table
 from viz.accuracy.captions import render_intro, render_legend
 from viz.accuracy.catalogue import Catalogue
-from viz.accuracy.chart import build_figure
+from viz.accuracy.chart import build_chart_payload
 from viz.accuracy.selection import Selection, select
 from viz.accuracy.table import format_csv
 from viz.common.measured import read_measured_curves
@@ -78,9 +79,9 @@ def test_times_of_both_kinds_are_said_to_be_of_different_machines(both: Selectio
     assert rows["measured/mine"]["Time"] == f"43 ms {CPU}"
     assert rows["published/imagenet:TNet"]["Time"] == f"2.7 ms {GPU}"
     assert "comparable on one machine only" in table(both)
-    texts = {trace.meta: trace.text for trace in build_figure(both).data if trace.text}
-    assert f"43 ms ({CPU})" in texts["measured/mine"][-1]
-    assert any(f"ms ({GPU})" in text for text in texts["published/imagenet:TNet"])
+    known = {curve["id"]: curve["known"] for curve in json.loads(build_chart_payload(both))["curves"]}
+    assert f"43 ms ({CPU})" in known["measured/mine"][-1]
+    assert any(f"ms ({GPU})" in line for lines in known["published/imagenet:TNet"] for line in lines)
     lines = list(csv.DictReader(io.StringIO(format_csv(both))))
     assert {(line["kind"], line["timed_on"]) for line in lines if line["ms_per_image"]} == {
         ("measured", CPU),

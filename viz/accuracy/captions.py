@@ -6,7 +6,7 @@ from collections.abc import Collection
 from urllib.parse import urlencode
 
 from viz.accuracy.curve_styles import assign_styles
-from viz.accuracy.plot_curves import find_drawn_points
+from viz.accuracy.points import find_drawn_points
 from viz.accuracy.selection import Selection
 from viz.common.templates import render_macro
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viz.accuracy.catalogue import DataSet
-from viz.common.curves import ROLES, Curve
+from viz.common.curves import DOTS, ROLES, Curve
 
 MEASURED_COLOURS = ("#4a86e8", "#0c8040", "#9148b8", "#c06a5c")
 TNET_COLOUR, EFFICIENTNET_COLOUR = "#c47a00", "#1a97a8"
@@ -28,13 +28,8 @@ class CurveStyle:
     symbol: str
     filled: bool
     width: float
-    dash: str  # "solid", or what plotly takes
+    dashes: str  # as SVG takes them; empty for a solid line
     size: int  # of the markers in pixels; 0: none
-
-    @property
-    def dashes(self) -> str:
-        """The dash as SVG takes it; empty for a solid line."""
-        return "" if self.dash == "solid" else _DASHES.get(self.dash, self.dash)
 
     @property
     def line_parts(self) -> list[tuple[int, int]]:
@@ -57,24 +52,24 @@ def assign_styles(data: DataSet) -> dict[str, CurveStyle]:
         if curve.role:
             role, basis = ROLES[curve.role], found[curve.variant_of]  # which comes before its variants
             found[curve.id] = CurveStyle(
-                basis.color, role.symbol or "circle", True, 1.2, role.dash, 7 if role.symbol else 0
+                basis.color, role.symbol or "circle", True, 1.2, role.dashes, 7 if role.symbol else 0
             )
             continue
         if curve.kind == "peer":
             symbol = PEER_SYMBOLS[data.peers.index(curve) % len(PEER_SYMBOLS)]
-            found[curve.id] = CurveStyle(PEER_COLOUR, symbol, False, 1.2, "dot", 9)
+            found[curve.id] = CurveStyle(PEER_COLOUR, symbol, False, 1.2, DOTS, 9)
             continue
         if curve.kind == "measured":
             again, rank = divmod(ranks[curve.id], len(MEASURED_COLOURS))
             symbol = SYMBOLS[(rank + again) % len(SYMBOLS)]
-            found[curve.id] = CurveStyle(MEASURED_COLOURS[rank], symbol, True, 2.5, "solid", 9)
+            found[curve.id] = CurveStyle(MEASURED_COLOURS[rank], symbol, True, 2.5, "", 9)
         else:
             number = members.get(curve.family, 0)
             members[curve.family] = number + 1
             fixed = {"TNet": TNET_COLOUR, "EfficientNet": EFFICIENTNET_COLOUR}
             color = fixed.get(curve.family) or OTHER_COLOURS[others.index(curve.family) % len(OTHER_COLOURS)]
             symbol = SYMBOLS[_find_symbol_index(curve, others, number) % len(SYMBOLS)]
-            found[curve.id] = CurveStyle(color, symbol, False, 1.5, "6px,4px", 10)
+            found[curve.id] = CurveStyle(color, symbol, False, 1.5, "6,4", 10)
     return found
 
 
@@ -99,4 +94,3 @@ _SHAPES = {
     "cross": "M-1.6-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z",
     "x": "M-4.6-2.4-2.4-4.6 0-2.2 2.4-4.6 4.6-2.4 2.2 0 4.6 2.4 2.4 4.6 0 2.2-2.4 4.6-4.6 2.4-2.2 0Z",
 }
-_DASHES = {"dot": "1.5,3", "dashdot": "8,3,1.5,3"}

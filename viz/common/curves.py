@@ -63,21 +63,24 @@ class Curve:
         return min(counted, key=lambda point: (abs((point.locations or 0) - looks), point.locations))
 
 
+DOTS = "1.5,3"  # a dotted line as SVG takes it
+
+
 @dataclass(frozen=True)
 class Role:
     """How a variant of a curve is called and drawn."""
 
     label: str  # to tick
     suffix: str  # behind the name of the checkpoint
-    symbol: str = ""  # small, on a thin solid line; none: the line is dotted
-    dash: str = "solid"
+    symbol: str = ""  # small, on a thin solid line; none: the line has dashes
+    dashes: str = ""  # as SVG takes them
 
 
 # In the order of the page. The first three are adaptive stopping, the others policies of `evaluation.json`.
 ROLES = {
-    "stop-rule": Role("Adaptive stopping, after one to three looks", "adaptive (1 to 3 looks)", dash="dash"),
-    "stop-probability": Role("Adaptive stopping, by probability", "adaptive (probability)", dash="dot"),
-    "stop-margin": Role("Adaptive stopping, by margin", "adaptive (margin)", dash="dashdot"),
+    "stop-rule": Role("Adaptive stopping, after one to three looks", "adaptive (1 to 3 looks)", dashes="8,4"),
+    "stop-probability": Role("Adaptive stopping, by probability", "adaptive (probability)", dashes=DOTS),
+    "stop-margin": Role("Adaptive stopping, by margin", "adaptive (margin)", dashes="8,3,1.5,3"),
     "surest": Role("The surest of all looks, label unseen", "surest", "star"),
     "oracle": Role("Looks chosen with hindsight (oracle)", "oracle", "triangle-up"),
     "centre": Role("Looks from the centre outwards", "centre", "cross"),
