@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import gradio as gr
 import pytest
 
 import app
+from pages.limits import MAX_SESSIONS
 
 
 @pytest.mark.slow
@@ -100,3 +103,24 @@ def test_a_taken_port_ends_with_one_sentence(
         given(monkeypatch, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu")
         assert app.main() == 2
     assert capsys.readouterr().err == f"Port {port} of 127.0.0.1 cannot be used; choose another with --port.\n"
+
+
+def test_a_server_remembers_a_bounded_number_of_sessions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launches: list[dict[str, Any]] = []
+
+    class Page:
+        def queue(self, **_: Any) -> Page:
+            return self
+
+        def launch(self, **options: Any) -> None:
+            launches.append(options)
+            raise OSError  # which ends the command
+
+    given(monkeypatch, "--port", "7001")
+    explorer = SimpleNamespace(landing="any", open_picture=lambda *_: None)
+    monkeypatch.setattr(app, "Explorer", lambda *_, **__: explorer)
+    monkeypatch.setattr(app, "build_site", lambda _: Page())
+    assert app.main() == 2 and "7001" in capsys.readouterr().err
+    assert [options["state_session_capacity"] for options in launches] == [MAX_SESSIONS]
