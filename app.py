@@ -21,7 +21,8 @@ from pages.server.middleware import middleware_options
 from pages.server.model_cache import ModelCache
 from pages.server.uploads import open_upload_folder
 from pages.site import build_head, build_site, build_theme
-from tnet_core.inference import conversion
+from tnet_core.inference import converter
+from tnet_core.inference.conversion import PRECISIONS
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -38,7 +39,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--share", action="store_true", help="make a temporary public link")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where present")
     parser.add_argument(
-        "--precision", choices=tuple(conversion.PRECISIONS), default="float32",
+        "--precision", choices=tuple(PRECISIONS), default="float32",
         help="of looks on a CPU; bfloat16 is faster where the CPU has it, and less exact (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--checkpoint", metavar="ID|FOLDER|hf:OWNER/NAME", help="open this one first")
@@ -61,9 +62,9 @@ def main() -> int:
     if given.mcp and not local:
         print("--mcp opens pictures of this computer for whoever asks: leave out --host and --share.", file=sys.stderr)
         return 2
-    conversion.adopt(startup.converter)
+    converter.adopt(startup.started)
     if (given.device or tn.default_device().type) != "cpu":
-        conversion.dismiss()
+        converter.dismiss()
     try:
         registry = tn.checkpoints.Registry.load(given.registry)
         models = ModelCache(registry, fallback=PRESET, device=given.device, precision=given.precision)

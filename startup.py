@@ -13,18 +13,17 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from tnet_core.inference import converter
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def start_converter() -> subprocess.Popen[bytes] | None:
-    """Start a process for `tnet_core.inference.conversion.adopt`; None where no engine would be used."""
+def start_early() -> subprocess.Popen[bytes] | None:
+    """Start a process for `tnet_core.inference.converter.adopt`; None where no engine would be used."""
     if os.environ.get("TNET_ENGINE") == "torch" or find_spec("openvino") is None or (os.cpu_count() or 1) < 2:
         return None
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tnet_core.inference.conversion"]
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, env=environment, cwd=Path(__file__).parent)
+    return converter.start_converter()
 
 
 # Tests and other programs import the app without running it.
-converter = start_converter() if Path(sys.argv[0]).name == "app.py" else None
+started = start_early() if Path(sys.argv[0]).name == "app.py" else None

@@ -9,6 +9,8 @@ import os
 import pickle
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from torch import Tensor, nn
 import tnet_core as tn
 from tests.support.models import config_of, lived
 from tests.support.processes import run_python
-from tnet_core.inference import conversion, engine
+from tnet_core.inference import conversion, converter, engine
 from tnet_core.inference.engine import EngineFeatures, optimised
 
 pytestmark = pytest.mark.slow
@@ -135,24 +137,88 @@ def test_a_fork_does_without_the_engine(model: tn.TNet) -> None:
         expected = gone.features(images)[1]
     del gone
     gc.collect()
+
+    def check() -> bool:
+        nonlocal fast
+        with torch.inference_mode():
+            same = torch.allclose(fast.features(images)[1], expected, rtol=1e-3, atol=1e-3)
+        same = same and not runs_on_engine(fast) and not runs_on_engine(optimised(model))
+        del fast
+        gc.collect()  # what the parent compiled must not be destroyed here: its threads are not there
+        return same
+
+    assert fork_and_check(check)
+    with torch.inference_mode():
+        assert torch.equal(fast.features(images)[1], expected)
+
+
+def fork_and_check(check: Callable[[], bool], seconds: float = 120) -> bool:
+    """Return what a check finds in a fork of this process; False too if it does not end in time."""
     process = os.fork()
     if process == 0:  # whatever happens, end here and not in pytest
         try:
-            with torch.inference_mode():
-                same = torch.allclose(fast.features(images)[1], expected, rtol=1e-3, atol=1e-3)
-            same = same and not runs_on_engine(fast) and not runs_on_engine(optimised(model))
-            del fast
-            gc.collect()  # what the parent compiled must not be destroyed here: its threads are not there
-            os._exit(0 if same else 1)
+            os._exit(0 if check() else 1)
         finally:
             os._exit(2)
-    waiting = threading.Timer(120, os.kill, (process, 9))
+    waiting = threading.Timer(seconds, os.kill, (process, 9))
     waiting.start()
     status = os.waitpid(process, 0)[1]
     waiting.cancel()
-    assert status == 0
-    with torch.inference_mode():
-        assert torch.equal(fast.features(images)[1], expected)
+    return status == 0
+
+
+def test_a_fork_is_refused_before_weights_are_hashed_or_converted(
+    model: tn.TNet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimised(model)
+    taken: list[object] = []
+    monkeypatch.setattr(engine, "make_key", lambda *given: taken.append(given) or "key")
+    monkeypatch.setattr(conversion, "take_converter", lambda: taken.append("converter"))
+    assert fork_and_check(lambda: not runs_on_engine(optimised(model)) and not taken)
+
+
+def test_a_fork_waits_for_no_lock_that_another_thread_held(model: tn.TNet) -> None:
+    fast = optimised(model)
+    fast.features.engine._compiled = None  # as while it is compiled for the first time
+    with conversion._lock, converter._lock, fast.features.engine._lock:
+
+        def check() -> bool:
+            converter.dismiss()
+            conversion._lock.acquire()
+            return not runs_on_engine(fast)
+
+        assert fork_and_check(check, seconds=20)
+    assert runs_on_engine(fast)
+
+
+def test_a_fork_leaves_converters_that_were_started_early_to_its_parent(
+    model: tn.TNet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fork that lives on holds their pipes open; a conversion must not wait for its end."""
+    monkeypatch.setenv("TNET_CACHE", str(tmp_path))
+    monkeypatch.setattr(conversion, "MAX_SECONDS", 60.0)
+    early = converter.start_converter()
+    sleeping = os.fork()
+    if sleeping == 0:
+        time.sleep(120)
+        os._exit(0)
+    try:
+        converter.adopt(early)
+        assert fork_and_check(lambda: not converter._ready and early.stdin is not None and early.stdin.closed)
+        assert runs_on_engine(optimised(model)) and early.returncode is not None
+    finally:
+        os.kill(sleeping, 9)
+        os.waitpid(sleeping, 0)
+
+
+def test_a_precision_that_nobody_knows_runs_as_pytorch(
+    model: tn.TNet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(engine, "PRECISIONS", {"float32": "another", "bfloat16": "bf16"})
+    engine._reported.clear()
+    fast = optimised(model)
+    assert not runs_on_engine(fast) and fast.features.precision == "float32"
+    assert "the engine computes in f32, which is none of float32, bfloat16." in caplog.text
 
 
 def test_several_threads_may_look_at_once(model: tn.TNet) -> None:
@@ -251,7 +317,7 @@ def test_a_conversion_that_crashes_or_hangs_takes_nothing_down(
     code: str, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TNET_CACHE", str(tmp_path))
-    monkeypatch.setattr(conversion, "COMMAND", ("-c", code))
+    monkeypatch.setattr(converter, "COMMAND", ("-c", code))
     monkeypatch.setattr(conversion, "MAX_SECONDS", 1.0 if "sleep" in code else 60.0)
     engine._reported.clear()
     model = lived(config_of("resnet18", 64))

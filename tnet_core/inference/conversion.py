@@ -2,12 +2,14 @@
 reported in one sentence and takes nothing down.
 
 The parent sends configuration and weights through a pipe; the child builds the backbone from them, converts it, runs
-it and compares it with PyTorch, and leaves the converted model in a folder. No pickle passes between them.
+it and compares it with PyTorch, and leaves the converted model in a folder, or sends it back where none can be written.
+No pickle passes between them.
 """
 
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import os
 import subprocess
@@ -24,19 +26,20 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from tnet_core.errors import TNetError
+from tnet_core.inference.converter import take_converter
 from tnet_core.modeling.config import Precision, TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule, describe_modules
 
 VERSION = 1  # part of the cache's key: raise it when the same weights are converted in another way
 MAX_SECONDS = 300.0
-COMMAND = ("-P", "-m", "tnet_core.inference.conversion")  # Python's, for the child
 MODEL_FILE, WEIGHTS_FILE = "model.xml", "model.bin"
 PRECISIONS: dict[Precision, str] = {"float32": "f32", "bfloat16": "bf16"}  # as OpenVINO names them
 MAX_THREADS = 8  # a crop is too small for more: they would wait for one another
 # How far the engine may be from PyTorch on average (root mean square), in standard deviations of the values.
 _TOLERANCE = {"float32": 0.005, "bfloat16": 0.5}
 
-_ready: list[subprocess.Popen[bytes]] = []  # children that were started early, and have imported PyTorch meanwhile
+_IN_MEMORY = b"\0"  # what an answer begins with that is a model and no sentence
+
 _cores: dict[int, Any] = {}  # by process, and never more than one
 _lock = threading.Lock()
 
@@ -60,10 +63,10 @@ def open_core() -> Any:
     With several cores that may be one whose memory is gone, and the next signal ends the process. A fork has none and
     gets none: the engine would hand its work to threads that stayed behind.
     """
-    if has_foreign_core():
-        raise TNetError("this process is a fork of one in which the engine ran")
+    refuse_fork()
     with _lock:
-        if os.getpid() not in _cores:
+        if _cores.get(os.getpid()) is None:
+            _cores[os.getpid()] = None  # a fork that is made meanwhile has half of a core
             _cores[os.getpid()] = core = import_openvino().Core()
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(core))  # also when Python ends
         return _cores[os.getpid()]
@@ -74,8 +77,23 @@ def has_foreign_core() -> bool:
     return bool(_cores.keys() - {os.getpid()})
 
 
-def compile_model(path: Path, precision: Precision) -> Any:
-    """Return the converted model ready to run on this machine's CPU."""
+def refuse_fork() -> None:
+    """Raise a TNetError in a fork of a process that made a core."""
+    if has_foreign_core():
+        raise TNetError("this process is a fork of one in which the engine ran")
+
+
+def _renew_lock() -> None:
+    """Give a fork its own lock: another thread may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def compile_model(converted: Any, precision: Precision) -> Any:
+    """Return a model ready to run on this machine's CPU, from its file, from bytes or from the engine's own object."""
     core = open_core()
     # Some processors without bfloat16 imitate it, which is slower than float32.
     has_it = precision == "float32" or "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
@@ -87,53 +105,37 @@ def compile_model(path: Path, precision: Precision) -> Any:
         "INFERENCE_NUM_THREADS": min(torch.get_num_threads(), MAX_THREADS),
         "ENABLE_CPU_PINNING": False,  # two processes would be pinned to the same cores
     }
-    return core.compile_model(core.read_model(path), "CPU", options)
+    if isinstance(converted, bytes):
+        return core.import_model(converted, "CPU", options)
+    return core.compile_model(core.read_model(converted) if isinstance(converted, Path) else converted, "CPU", options)
 
 
-def start_child() -> subprocess.Popen[bytes]:
-    """Start a process that waits for a backbone to convert."""
-    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, *COMMAND], stdin=pipe, stdout=pipe, stderr=null, env=environment)
-
-
-def adopt(child: subprocess.Popen[bytes] | None) -> None:
-    """Take a process that was started early, like those of `start_child`, for the next conversion."""
-    if child is not None:
-        with _lock:
-            _ready.append(child)
-
-
-def dismiss() -> None:
-    """End processes that were started early and are not needed."""
-    with _lock:
-        while _ready:
-            child = _ready.pop()
-            child.kill()
-            child.communicate()
-
-
-def make_request(config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path) -> bytes:
-    """Return what a child is sent: weights as safetensors, and the rest in their header."""
+def make_request(
+    config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path | None
+) -> bytes:
+    """Return what a converter is sent: weights as safetensors, and the rest in their header."""
     described = {
         "config": config.to_dict(),
         "modules": describe_modules(features.body),
         "precision": precision,
-        "folder": str(folder),
+        "folder": None if folder is None else str(folder),
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in features.state_dict().items()}
     return bytes(save(tensors, {"request": json.dumps(described)}))
 
 
-def convert(config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path) -> None:
-    """Convert a backbone and leave it in a folder; a TNetError says why it cannot be."""
-    with _lock:
-        child = _ready.pop() if _ready else None
-    child = child or start_child()
+def convert(
+    config: TNetConfig, features: FeatureExtractionModule, precision: Precision, folder: Path | None
+) -> Path | bytes:
+    """Convert a backbone and return its file in the folder, or itself where there is no folder or no room in it.
+
+    A TNetError says why it cannot be converted.
+    """
+    child = take_converter()
     try:
         request = make_request(config, features, precision, folder)
-        found, _ = child.communicate(request, timeout=MAX_SECONDS)
+        # Its length comes first: where a fork holds the pipe too, closing it here does not end what the child reads.
+        found, _ = child.communicate(len(request).to_bytes(8, "little") + request, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
         raise TNetError(f"the conversion took more than {MAX_SECONDS:.0f} seconds") from None
     except (OSError, SafetensorError, ValueError, RuntimeError) as error:
@@ -143,8 +145,13 @@ def convert(config: TNetConfig, features: FeatureExtractionModule, precision: Pr
         child.wait()
     if child.returncode != 0:
         raise TNetError(f"the conversion ended with code {child.returncode}")
+    if found.startswith(_IN_MEMORY):
+        return found.removeprefix(_IN_MEMORY)
     if problem := found.decode(errors="replace").strip():
         raise TNetError(problem)
+    if folder is None:
+        raise TNetError("the conversion sent no model")
+    return folder / MODEL_FILE
 
 
 class TensorOutputs(nn.Module):
@@ -160,26 +167,45 @@ class TensorOutputs(nn.Module):
 
 
 @torch.no_grad()
-def answer(request: bytes) -> str:
-    """Do what the parent asks for; return what is wrong, or nothing."""
+def answer(request: bytes) -> bytes:
+    """Do what the parent asks for; return what is wrong, nothing, or the model itself if no folder could hold it."""
     size = int.from_bytes(request[:8], "little")  # of safetensors' header
     described = json.loads(json.loads(request[8 : 8 + size])["__metadata__"]["request"])
-    config = TNetConfig.from_dict(described["config"])
+    config, precision = TNetConfig.from_dict(described["config"]), described["precision"]
     features = FeatureExtractionModule(config).eval()
     if describe_modules(features.body) != described["modules"]:
-        return "its backbone is not the one that its configuration names"
+        return b"its backbone is not the one that its configuration names"
     features.load_state_dict(load(request))
-    model, side, path = TensorOutputs(features), config.base_resolution, Path(described["folder"], MODEL_FILE)
+    model, side = TensorOutputs(features), config.base_resolution
     ov = import_openvino()
     traced = torch.jit.trace(model, torch.zeros(2, 3, side, side), check_trace=False, strict=False)
-    ov.save_model(ov.convert_model(traced, input=[-1, 3, side, side]), path, compress_to_fp16=False)
-    compiled = compile_model(path, described["precision"])
+    converted = ov.convert_model(traced, input=[-1, 3, side, side])
+    file = _save(converted, described["folder"])
+    compiled = compile_model(file or converted, precision)
     for count in (1, 3):  # others than it was traced with
         images = torch.randn((count, 3, side, side), generator=torch.Generator().manual_seed(count))
         for expected, found in zip(model(images), compiled([images.numpy()]).values(), strict=True):
-            if not _are_alike(expected, torch.from_numpy(found), _TOLERANCE[described["precision"]]):
-                return "its numbers differ from those of PyTorch"
-    return ""
+            if not _are_alike(expected, torch.from_numpy(found), _TOLERANCE[precision]):
+                return b"its numbers differ from those of PyTorch"
+    return b"" if file else _IN_MEMORY + _export(compiled)
+
+
+def _save(converted: Any, folder: str | None) -> Path | None:
+    """Write a model's two files and return the first; None where there is no folder or no room in it."""
+    if folder is None:
+        return None
+    file = Path(folder, MODEL_FILE)
+    try:
+        import_openvino().save_model(converted, file, compress_to_fp16=False)
+    except RuntimeError:  # of C++'s streams, without a reason
+        return None
+    return file
+
+
+def _export(compiled: Any) -> bytes:
+    stream = io.BytesIO()
+    compiled.export_model(stream)
+    return stream.getvalue()
 
 
 def _are_alike(a: Tensor, b: Tensor, tolerance: float) -> bool:
@@ -189,14 +215,14 @@ def _are_alike(a: Tensor, b: Tensor, tolerance: float) -> bool:
 def main() -> int:
     """Answer one request; what libraries print does not get into the answer."""
     warnings.simplefilter("ignore")
-    request = sys.stdin.buffer.read()
-    output = os.fdopen(os.dup(1), "w")
+    request = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little"))
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     if request:  # nothing: the parent did not need this process
         try:
             output.write(answer(request))
         except Exception as error:  # whatever a backbone or the engine raises is a reason not to use the engine
-            output.write(f"the engine cannot take it ({type(error).__name__})")
+            output.write(f"the engine cannot take it ({type(error).__name__})".encode())
     output.close()
     return 0
 

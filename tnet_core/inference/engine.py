@@ -19,9 +19,15 @@ from torch import Tensor
 
 from tnet_core.building import check_model
 from tnet_core.errors import TNetError
-from tnet_core.inference.conversion import MODEL_FILE, PRECISIONS, compile_model, has_foreign_core, import_openvino
+from tnet_core.inference.conversion import (
+    PRECISIONS,
+    compile_model,
+    has_foreign_core,
+    import_openvino,
+    refuse_fork,
+)
 from tnet_core.inference.cuda_graphs import graphed
-from tnet_core.inference.engine_cache import make_key, open_folder
+from tnet_core.inference.engine_cache import is_kept, make_key, open_converted
 from tnet_core.modeling.config import Precision, TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule
 from tnet_core.modeling.tnet import TNet
@@ -31,6 +37,7 @@ MAX_PIXELS = 4 * 224 * 224
 
 _log = logging.getLogger("tnet_core")
 _reported: set[str] = set()  # sentences that were said once
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _alive: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
@@ -99,6 +106,7 @@ class Engine:
         self.config, self._asked = config, precision
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
+        _engines.add(self)
 
     def __reduce__(self) -> tuple[type[Engine], tuple[TNetConfig, Precision]]:
         return Engine, (self.config, self._asked)
@@ -107,24 +115,26 @@ class Engine:
         """Return what this process compiled; compile it first where there is nothing yet."""
         compiled = self._compiled
         if compiled is None or compiled.process != os.getpid():
-            lock = self._lock if compiled is None or compiled.process == os.getpid() else threading.Lock()
-            with lock:
+            with self._lock:
                 if self._compiled is compiled:
                     self._compiled = self._compile(features)
             assert self._compiled is not None
             compiled = self._compiled
         return compiled
 
+    def renew_lock(self) -> None:
+        """Make a lock for a fork: another thread may have held the one before."""
+        self._lock = threading.Lock()
+
     def _compile(self, features: FeatureExtractionModule) -> Compiled:
         try:
+            refuse_fork()  # asked first: hashing and converting take long
             if os.environ.get("TNET_ENGINE") == "torch":
                 return Compiled(None)
             import_openvino()
             if features.mean.dtype != torch.float32:
                 raise TNetError("its weights are not in float32")
-            key = make_key(self.config, features, self._asked)
-            with open_folder(key, self.config, features, self._asked) as folder:
-                compiled = Compiled(compile_model(folder / MODEL_FILE, self._asked))
+            compiled = self._load(features)
         except ImportError:
             _report("OpenVINO is not installed: models run as plain PyTorch, slower and with the same numbers.")
         except (TNetError, OSError, RuntimeError) as error:
@@ -138,6 +148,19 @@ class Engine:
             return compiled
         return Compiled(None)
 
+    def _load(self, features: FeatureExtractionModule) -> Compiled:
+        """Compile the model that is kept, or convert it first."""
+        key = make_key(self.config, features, self._asked)
+        try:
+            with open_converted(key, self.config, features, self._asked) as converted:
+                return Compiled(compile_model(converted, self._asked))
+        except (OSError, RuntimeError):
+            if is_kept(key):
+                raise
+        # Another process made room in the cache before the model was read.
+        with open_converted(key, self.config, features, self._asked) as converted:
+            return Compiled(compile_model(converted, self._asked))
+
 
 class Compiled:
     """A model ready to run in this process; without one, PyTorch runs."""
@@ -147,7 +170,10 @@ class Compiled:
         self.precision: Precision = "float32"
         if model is not None:
             found = model.get_property("INFERENCE_PRECISION_HINT").to_string()
-            self.precision = next(name for name, short in PRECISIONS.items() if short == found)
+            names = {short: name for name, short in PRECISIONS.items()}
+            if found not in names:
+                raise TNetError(f"the engine computes in {found}, which is none of {', '.join(PRECISIONS)}")
+            self.precision = names[found]
         self._idle: list[Any] = []  # infer requests; each serves one thread at a time
         _alive.add(self)
 
@@ -166,13 +192,15 @@ class Compiled:
         return maps[0] if maps else None, vector
 
 
-def _keep_alive() -> None:
+def _prepare_fork() -> None:
     """Keep what was compiled before a fork for ever: destroying it would wait for threads that are not there."""
+    for engine in list(_engines):
+        engine.renew_lock()
     for compiled in list(_alive):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(compiled))
 
 
-os.register_at_fork(after_in_child=_keep_alive)
+os.register_at_fork(after_in_child=_prepare_fork)
 
 
 def _join(parts: list[Tensor]) -> Tensor:

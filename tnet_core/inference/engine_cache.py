@@ -1,7 +1,7 @@
 """Converted models that are kept, one folder each below `engine` in the project's cache folder (`TNET_CACHE`).
 
 A folder's name is the sha256 of all that its content depends on. Everything here may be removed at any time, and where
-nothing can be written, models are converted anew in each process.
+nothing can be written, models are converted anew in each process and stay in its memory.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from tnet_core.checkpoints.digests import cache_folder
-from tnet_core.inference import conversion
+from tnet_core.inference import conversion, converter
 from tnet_core.modeling.config import Precision, TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule, describe_modules
 
 MAX_BYTES = 1 << 30
 _FILES = (conversion.MODEL_FILE, conversion.WEIGHTS_FILE)
 _MANIFEST = "sha256.json"
+_NEW = ".new-"  # how the name of a folder begins that is being written
+_MAX_SECONDS = 3600.0  # that a folder is being written; a conversion ends sooner
 
 
 def engine_folder() -> Path:
@@ -48,37 +51,44 @@ def make_key(config: TNetConfig, features: FeatureExtractionModule, precision: P
 
 
 @contextmanager
-def open_folder(
+def open_converted(
     key: str, config: TNetConfig, features: FeatureExtractionModule, precision: Precision
-) -> Iterator[Path]:
-    """Give the folder of a converted model, which is converted first where it is not kept; TNetError if that fails."""
-    kept = engine_folder() / key
-    if _is_whole(kept):
-        conversion.dismiss()
+) -> Iterator[Path | bytes]:
+    """Give the file of a converted model, or the model itself where no file can be written.
+
+    It is converted first where it is not kept; TNetError if that fails. Another process may remove what is kept.
+    """
+    if is_kept(key):
+        converter.dismiss()
+        folder = engine_folder() / key
         with suppress(OSError):
-            os.utime(kept)  # the ones used last stay
-        yield kept
+            os.utime(folder)  # the ones used last stay
+        yield folder / conversion.MODEL_FILE
         return
     temporary = _make_folder()
     try:
-        conversion.convert(config, features, precision, temporary)
-        yield _keep(temporary, kept)
+        found = conversion.convert(config, features, precision, temporary)
+        yield found if isinstance(found, bytes) else _keep(found.parent, engine_folder() / key) / found.name
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _make_folder() -> Path:
+def is_kept(key: str) -> bool:
+    """Tell whether a converted model is there, undamaged."""
+    return _is_whole(engine_folder() / key)
+
+
+def _make_folder() -> Path | None:
     try:
         engine_folder().mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".new-", dir=engine_folder()))
+        return Path(tempfile.mkdtemp(prefix=_NEW, dir=engine_folder()))
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="tnet-engine-"))
+        return None
 
 
 def _keep(temporary: Path, kept: Path) -> Path:
     """Put a new folder in its place in one step; return where its files are."""
-    if temporary.parent != kept.parent:
-        return temporary
     try:
         (temporary / _MANIFEST).write_text(json.dumps(_digests(temporary)), encoding="utf-8")
         if _is_whole(kept):  # another process was first, and may be reading it
@@ -104,11 +114,14 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _remove_oldest(newest: Path) -> None:
-    """Remove the models not used for longest until the rest fits; never the one just made."""
+    """Remove the models not used for longest until the rest fits, never the one just made, and what was left behind."""
     with suppress(OSError):  # another process removes too
-        folders = sorted((path for path in newest.parent.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime)
+        for folder in newest.parent.glob(f"{_NEW}*"):
+            if time.time() - folder.stat().st_mtime > _MAX_SECONDS:  # whoever made it was killed
+                shutil.rmtree(folder, ignore_errors=True)
+        models = (path for path in newest.parent.iterdir() if path.is_dir() and not path.name.startswith("."))
         total = 0
-        for folder in sorted(folders, key=lambda path: path != newest):
+        for folder in sorted(models, key=lambda path: (path != newest, -path.stat().st_mtime)):
             total += sum(file.stat().st_size for file in folder.iterdir())
             if total > MAX_BYTES and folder != newest:
                 shutil.rmtree(folder, ignore_errors=True)
