@@ -38,6 +38,7 @@ DEEP = replace(models.TINY_3L, num_classes=3)
 COUSINS = ("robin", "wren", "kite")
 NUTHATCH = ROOT / "examples" / "nuthatch.jpg"
 SETTLED = ".compare:not([data-shown=nothing]):not([aria-busy])"
+PATHS = "boxes => boxes.map(box => box.dataset.path)"
 TEXTS = "#compare :is(h2, h3, p, dt, dd b, dd small, li span, li b, th, td, label span, label, button, text)"
 
 
@@ -192,9 +193,13 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
 ) -> None:
     page = visit()
     open_tab(page)
-    sides = (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="centre"))
+    sides = (reference, tn.traverse(model, draw_picture(0), budget=(25,), policy="random:0"))
     opening = reference.config.budget
     assert_compares(page, sides, opening)
+    boxes = [page.locator(column(side, ".tn-box:visible")).evaluate_all(PATHS) for side in "ab"]
+    assert boxes[0] != boxes[1]  # two sides that look alike would say nothing
+    expect(page.locator(".compare .tn-tint.tn-off")).to_have_count(2)  # photographs as they are
+    expect(page.locator("[data-level='0']")).to_have_attribute("aria-valuetext", f"{opening[0]} of 25 looks")
     expect(page.locator(".compare-constant")).to_contain_text("looking at Harbour at dusk")
     expect(page.locator("[name=compare-mode][value=checkpoints]")).to_be_disabled()  # there is only one
 
@@ -211,8 +216,8 @@ def test_the_networks_looks_are_set_against_others_of_the_same_picture(
     page.locator("[data-choose=class]").select_option("17")
     ledger = compare.ledger_difference(*sides, (17, 17), range(25), range(25))
     close(attributes(page, "#compare [data-total]", "data-total"), [ledger.total])
-    page.uncheck("#compare .tn-spot input")
-    expect(page.locator(column("a", ".tn-tint.tn-off"))).to_have_count(1)
+    page.check("#compare .tn-spot input")
+    expect(page.locator(column("a", ".tn-tint:not(.tn-off)"))).to_have_count(1)
     assert len(requests) == before
 
     page.locator(".compare-sliders [data-level='0']").fill("3")
@@ -345,7 +350,7 @@ def test_three_levels_are_compared_by_policy_too(visit_stocked: Visit, stocked: 
     open_tab(page)
     first = ROOT / "examples" / list_pictures_of_kind("bird")[0].file
     sides = tuple(
-        tn.traverse(stocked.deep, first, budget=largest_budget(DEEP), policy=p) for p in ("learned", "centre")
+        tn.traverse(stocked.deep, first, budget=largest_budget(DEEP), policy=p) for p in ("learned", "random:0")
     )
     assert_compares(page, (sides[0], sides[1]), (2, 2))
     assert page.locator(".compare-side[data-side=a] option[value=own]").count() == 0

@@ -13,10 +13,13 @@ const POLICIES = {
   hand: "your looks in Explore",
 };
 
+// Looks at random stand beside the network's own: those from the middle outwards are often the same cells.
+const FIRST_POLICY = { a: "learned", b: "random" };
+
 export function openChoices() {
   return {
     mode: "policies",
-    policies: { a: { policy: "learned", seed: 0, cells: [] }, b: { policy: "centre", seed: 0, cells: [] } },
+    policies: Object.fromEntries(SIDES.map(side => [side, { policy: FIRST_POLICY[side], seed: 0, cells: [] }])),
     checkpoints: { a: null, b: null },
     pictures: { a: "current", b: null },
   };
@@ -40,8 +43,7 @@ export function follow(choices, offer) {
   for (const side of SIDES) {
     const chosen = choices.policies[side];
     chosen.cells = [];
-    if (chosen.policy === "hand" || (chosen.policy === "own" && offer.levels > 2))
-      chosen.policy = side === "a" ? "learned" : "centre";
+    if (chosen.policy === "hand" || (chosen.policy === "own" && offer.levels > 2)) chosen.policy = FIRST_POLICY[side];
   }
   if (choices.mode === "checkpoints" && !offer.other) choices.mode = "policies";
 }

@@ -8,6 +8,7 @@ import { buildFirstClasses, drawDifference, fillClasses, markLooks } from "./dif
 import { SIDES, openPair, viewOf } from "./view.js";
 import { noteSettings, takeLinked } from "../ui/address.js";
 import { call } from "../core/rpc.js";
+import { counted } from "../core/text.js";
 
 export function mountCompare(element, host) {
   const root = element.querySelector(".compare");
@@ -109,7 +110,7 @@ export function mountCompare(element, host) {
       pair,
       budget,
       cls: "a",
-      tint: before?.tint ?? true,
+      tint: before?.tint ?? false,
       width: before?.width ?? 500,
       wide: before?.wide ?? 500,
     };
@@ -167,6 +168,7 @@ export function mountCompare(element, host) {
       const most = state.pair.most[level];
       input.value = state.budget[level];
       input.style.setProperty("--at", most ? `${(100 * state.budget[level]) / most}%` : "0%");
+      input.setAttribute("aria-valuetext", `${state.budget[level]} of ${counted(most, "look", "looks")}`);
       input.parentElement.querySelector("output").textContent = `${state.budget[level]} / ${most}`;
     }
   }
