@@ -5,7 +5,9 @@
     ?checkpoint=tnet-lite0-cub&picture=own&looks=3
 
 `cells` are looks chosen by hand, in their order, each as the cells that lead to it from the thumbnail's grid; `step`
-says how many of the looks are shown; `picture=own` says that an uploaded picture was shown, which no link holds.
+says how many of the looks are shown; `against` is what a class is compared with, and a link that names looks or a class
+without it is an old one and compares with nothing; `picture=own` says that an uploaded picture was shown, which no link
+holds.
 The open tab and its settings are other parameters (`viz/web/ui/address.js`). A parameter that is not as it should be
 is left out and complained about. What it said is never repeated on the page, numbers and ids aside: a link must not put
 words into the app's mouth.
@@ -25,6 +27,7 @@ from pages.server.sessions import Cell
 from tnet_core.budget import MOST_LEVELS
 
 NAMES = ("checkpoint", "example", "picture", "sampling", "levels", "looks", "class", "against", "cells", "step")
+VERSUS = ("rival", "second", "none")  # what the thumbnail says or the runner-up; the runner-up; no class
 NOTHING = "none"  # cells of somebody who removed every look
 MAX_VALUE_CHARACTERS = 1000  # of one value
 MAX_PARAMETERS = 40
@@ -48,7 +51,7 @@ class Link:
     picture: Literal["own"] | None = None  # the link was made of an uploaded picture
     looks: tuple[int, ...] | None = None
     cls: int | None = None
-    versus: int | Literal["second"] | None = None
+    versus: int | Literal["rival", "second", "none"] | None = None
     cells: tuple[Path, ...] | None = None
     step: int | None = None
     sampling: Literal["official", "native"] | None = None
@@ -110,7 +113,7 @@ def _parse_numbers(text: str) -> tuple[int, ...] | None:
 
 
 def _parse_versus(text: str) -> int | str | None:
-    return text if text == "second" else _parse_number(text)
+    return text if text in VERSUS else _parse_number(text)
 
 
 def _parse_cells(text: str) -> tuple[Path, ...] | None:
@@ -127,7 +130,7 @@ _PARTS: dict[str, tuple[str, Callable[[str], object], str]] = {
     "levels": ("levels", _match_word(AUTO, "trained"), "'auto' or 'trained'"),
     "looks": ("looks", _parse_numbers, "a number of looks per level, such as 3 or 3,1"),
     "class": ("cls", _parse_number, "the number of a class"),
-    "against": ("versus", _parse_versus, "the number of a class or 'second'"),
+    "against": ("versus", _parse_versus, "the number of a class, 'rival', 'second' or 'none'"),
     "cells": ("cells", _parse_cells, "a list of cells, such as 12,7,12.3"),
     "step": ("step", _parse_number, "a number of looks"),
 }

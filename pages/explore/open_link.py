@@ -154,4 +154,6 @@ def _build_restore(trace: tn.Trace, steer: dict[str, Any] | None, link: Link, wr
     if step is not None and step > len(shown):
         wrong["step"] = f"its 'step' is {step} and there are {len(shown)} looks"
         step = None
+    if versus is None and any(part is not None for part in (budget, cls, steer, step)):
+        versus = "none"  # a link of the time when pages opened with the logit alone
     return {"budget": budget, "cls": cls, "versus": versus, "steer": steer, "step": step}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from playwright.sync_api import Page, expect
@@ -20,6 +20,7 @@ from viz.common.text import (
     list_look_names,
 )
 
+Versus = int | None | Literal["rival"]  # a class, none, or what the page compares with where nobody chose
 Shown = int | tuple[int, ...] | list[int]  # looks in their order, a budget, or positions chosen by hand
 
 
@@ -37,7 +38,13 @@ def attributes(page: Page, selector: str, name: str) -> list[float]:
     return [float(element.get_attribute(name) or "nan") for element in page.locator(selector).all()]
 
 
-def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = None, versus: int | None = None) -> None:
+def find_rival(trace: tn.Trace, looks: Sequence[int], cls: int) -> int:
+    """What the thumbnail alone says, or where that is the class itself, the best other class."""
+    best = [int(trace.logits(subset=()).argmax()), *np.argsort(-trace.logits(subset=looks), kind="stable").tolist()]
+    return int(next(other for other in best if other != cls))
+
+
+def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = None, versus: Versus = "rival") -> None:
     """Boxes, decision, ledger, crops, grids and cost on the page are those of the trace."""
     looks = looks_of(trace, shown)
     called, logits = list_look_names(trace), trace.logits(subset=looks)
@@ -53,6 +60,7 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     assert page.locator(".tn-classes b").all_text_contents() == [format_percent(float(probabilities[c])) for c in order]
     # how the score adds up
     target = int(order[0]) if cls is None else cls
+    versus = find_rival(trace, looks, target) if versus == "rival" else versus
     shares, weights = trace.contributions(target, versus, subset=looks), trace.weights(subset=looks)
     np.testing.assert_allclose(attributes(page, "tbody [data-value]", "data-value"), shares.values, **close)
     np.testing.assert_allclose(attributes(page, "tbody [data-weight]", "data-weight"), weights, **close)

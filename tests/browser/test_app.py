@@ -140,8 +140,12 @@ def test_any_class_and_any_pair_of_classes_has_its_ledger(visit: Visit, referenc
     choose_class(page, "cls", "")
     choose_class(page, "versus", "second")
     assert_shows(page, reference, 5, cls=first, versus=second)
-    choose_class(page, "versus", "")
+    choose_class(page, "versus", "none")
+    assert_shows(page, reference, 5, versus=None)
+    expect(page.locator("[data-total]")).to_contain_text("= logit")
+    choose_class(page, "versus", "rival")
     assert_shows(page, reference, 5)
+    expect(page.locator("[data-total]")).to_contain_text("= lead")
 
 
 def test_a_click_on_a_cell_adds_or_removes_a_look(visit: Visit, reference: tn.Trace) -> None:

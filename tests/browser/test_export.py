@@ -19,7 +19,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 import tests.support.models as models
 import tnet_core as tn
-from tests.browser.reading import assert_shows, wait_for_looks
+from tests.browser.reading import assert_shows, find_rival, wait_for_looks
 from tests.support.stage_page import scene, staged
 from tnet_core.__main__ import main as command
 from tools.local_server import FINISHED
@@ -77,9 +77,10 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
     page, looks = alone, hostile.select(budget=(2, 2))
     logits = hostile.logits(subset=looks)
     order = np.argsort(-logits, kind="stable")[:5]
-    shares, weights = hostile.contributions(int(order[0]), subset=looks), hostile.weights(subset=looks)
+    rival = find_rival(hostile, looks, int(order[0]))
+    shares, weights = hostile.contributions(int(order[0]), rival, subset=looks), hostile.weights(subset=looks)
     probabilities = hostile.probabilities(subset=looks)
-    left = tn.explain.leave_one_out(hostile, int(order[0]), subset=looks, measure="probability")
+    left = tn.explain.leave_one_out(hostile, int(order[0]), rival, subset=looks, measure="probability")
     expected = {
         "picture": ["1", "2", "1.1", "2.2", "128 × 128 px"],
         "decision": [
@@ -92,7 +93,7 @@ def test_figures_hold_what_the_page_shows(alone: Page, hostile: tn.Trace) -> Non
             *(format_number(float(w)) for w in weights),
             format_fixed(shares.total),
             "without it",
-            *(format_percent(value) for value in left.without if value is not None),
+            *(f"{format_signed(100 * value)} points" for value in left.without if value is not None),
         ],
         "looks": ["LOOKS", "context", "look 2.2", *(format_signed(float(v)) for v in shares.values)],
         "levels": ["level 1: the thumbnail", "level 2: inside look 2", "1.1"],

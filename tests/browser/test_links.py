@@ -128,6 +128,7 @@ def test_a_copied_link_shows_the_same_page_in_another_browser(
     other = elsewhere(link)
     assert_shows(other, steered, shown, cls=2, versus=0)
     assert choices(other) == choices(page) == ["star", "hook"]
+    assert "class=2&against=0" in link
     expect(other.locator("#explore-chooser input")).to_have_value("Three levels")
     expect(other.locator("[data-example='1']")).to_have_attribute("aria-pressed", "true")
     expect(other.locator(".tn-problem")).to_have_count(0)
@@ -146,10 +147,13 @@ def test_the_address_follows_the_page_and_holds_nothing_about_a_picture_of_ones_
     assert query(page) == {"__theme": ["dark"]}  # a page as everybody finds it has a short address
     page.keyboard.press("2")
     landing = {"__theme": ["dark"], "checkpoint": ["birds"], "example": ["nuthatch"]}
-    page.wait_for_function("location.search.endsWith('looks=2')")
-    assert query(page) == landing | {"looks": ["2"]}
+    page.wait_for_function("location.search.endsWith('looks=2&against=rival')")
+    assert query(page) == landing | {"looks": ["2"], "against": ["rival"]}
+    trace = tn.traverse(linked.birds, NUTHATCH, budget=(9,))
     other = elsewhere(page.url)
-    assert_shows(other, tn.traverse(linked.birds, NUTHATCH, budget=(9,)), 2)
+    assert_shows(other, trace, 2)
+    old = elsewhere(page.url.replace("&against=rival", ""))  # links were like that, and the ledger of one class
+    assert_shows(old, trace, 2, versus=None)
     assert other.evaluate("document.body.classList.contains('dark')")
     page.get_by_role("tab", name="Accuracy vs locations").click()
     expect(page.locator(".tn-stage")).to_be_hidden()
@@ -169,7 +173,8 @@ def test_the_address_follows_the_page_and_holds_nothing_about_a_picture_of_ones_
     page.click(f".tn-tint [data-cell='{last.index}']")
     expect(page.locator(".tn-steered")).to_be_visible()
     page.wait_for_function("!location.search.includes('example')")
-    assert query(page) == {"__theme": ["dark"], "checkpoint": ["birds"], "picture": ["own"], "looks": ["3"]}
+    parts = {"checkpoint": ["birds"], "picture": ["own"], "looks": ["3"], "against": ["rival"]}
+    assert query(page) == {"__theme": ["dark"]} | parts
     expect(page.locator(".tn-link button")).to_have_text("Copy link, without your picture")
 
 
@@ -209,9 +214,10 @@ def test_a_tampered_link_shows_the_landing_page_and_a_sentence(elsewhere: Visit,
         expect(message).to_contain_text(f"The link could not be followed completely: {sentence}")
         expect(message).to_be_in_viewport()
         assert_shows(page, trace, 3)
-        assert choices(page) == ["the predicted class", "no other class"]
+        assert choices(page)[0] == "the predicted class" and choices(page)[1].startswith(("thumbnail: ", "runner-up: "))
         assert page.evaluate("typeof hacked") == "undefined"
-        page.wait_for_function("location.search === '?checkpoint=birds&example=nuthatch&looks=3'")  # mended
+        mended = "?checkpoint=birds&example=nuthatch&looks=3&against=rival"
+        page.wait_for_function("mended => location.search === mended", arg=mended)
 
 
 def test_a_checkpoint_on_the_hub_is_opened_by_its_link(elsewhere: Visit, linked: Linked) -> None:

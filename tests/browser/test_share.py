@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
-from tests.browser.reading import beyond, contrasts, wait_for_looks
+from tests.browser.reading import beyond, contrasts, find_rival, wait_for_looks
 from tests.support.models import TINY, picture, tiny
 from tests.support.stage_page import scene, staged
 from viz.common.style import ACCENT
@@ -40,12 +40,15 @@ def test_one_click_makes_a_card_of_what_is_shown(visit: Visit, reference: tn.Tra
     page.locator(".tn-scrub input").fill("3")
     wait_for_looks(page, 3)
     page.click("[data-opens=share]")
-    shares = reference.contributions(int(reference.logits(3).argmax()), k=3)
+    best = int(reference.logits(3).argmax())
+    rival = find_rival(reference, (0, 1, 2), best)
+    shares = reference.contributions(best, rival, k=3)
     names = ("context", "look 1", "look 2", "look 3")
     ledger = ", ".join(f"{name} {format_signed(float(v))}" for name, v in zip(names, shares.values, strict=True))
     label = page.locator(".tn-share-card canvas").get_attribute("aria-label") or ""
     assert f"From the thumbnail: {answer(reference, 0)}. After 3 looks: {answer(reference, 3)}." in label
-    assert label.endswith(f" adds up: {ledger}.")
+    called = " against ".join(format_class_name(reference, cls) for cls in (best, rival))
+    assert label.endswith(f" How {called} adds up: {ledger}.")
     link = page.locator(".tn-share-link input").input_value()
     assert "looks=3" in link and link.startswith("http://127.0.0.1:")
     name, data = take_file(page, "card")

@@ -234,7 +234,7 @@ def test_the_last_line_of_the_ledger_adds_up_as_written(stage: Stage) -> None:
     _, sent = tiny_scene()
     page = stage(sent)
     rounded_apart = 0
-    for versus in ("", "second", "0", "3", "6"):
+    for versus in ("rival", "none", "second", "0", "3", "6"):
         page.focus("[data-choose=versus]")
         page.select_option("[data-choose=versus]", versus)
         for k in range(10):

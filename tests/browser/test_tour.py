@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
 from tests.browser.conftest import visitor
-from tests.browser.reading import beyond, wait_for_looks
+from tests.browser.reading import beyond, find_rival, wait_for_looks
 from tools.local_server import FINISHED
 from viz.common.text import format_class_name, format_factor, format_percent
 
@@ -62,9 +62,19 @@ def test_six_steps_tell_the_numbers_of_the_trace_and_mark_their_place(visit: Vis
     np.testing.assert_allclose(numbers(page), weights, **close)
     page.keyboard.press("ArrowRight")
     step(page, 6)
-    shares = reference.contributions(int(reference.logits(looks).argmax()), k=looks)
-    expected = [*shares.values, shares.bias, shares.total, reference.probabilities(looks).max()]
-    np.testing.assert_allclose(numbers(page), expected, **close)
+    best = int(reference.logits(looks).argmax())
+    rival = find_rival(reference, reference.select(looks), best)
+    shares, share = reference.contributions(best, rival, k=looks), reference.probabilities(looks)
+    np.testing.assert_allclose(numbers(page), [*shares.values, shares.bias, shares.total], **close)
+    expect(page.locator(SENTENCE)).to_contain_text(
+        f"{format_class_name(reference, best)} against {format_class_name(reference, rival)}: "
+        f"{format_percent(float(share[best]))} to {format_percent(float(share[rival]))}. Nothing else decides."
+    )
+    page.focus("[data-choose=versus]")
+    page.select_option("[data-choose=versus]", "none")
+    shares = reference.contributions(best, k=looks)
+    np.testing.assert_allclose(numbers(page), [*shares.values, shares.bias, shares.total, share.max()], **close)
+    page.focus("[data-tour-go=next]")
     page.keyboard.press("ArrowLeft")
     step(page, 5)
 
@@ -77,8 +87,9 @@ def test_the_tour_follows_the_slider_and_leaves_the_page_as_it_was(visit: Visit,
         page.click("[data-tour-go=next]")
     step(page, 6)
     page.locator(".tn-scrub input").fill("1")
-    shares = reference.contributions(int(reference.logits(1).argmax()), k=1)
-    expect(page.locator(".tn-tour-formula [data-number]")).to_have_count(5)
+    best = int(reference.logits(1).argmax())
+    shares = reference.contributions(best, find_rival(reference, (0,), best), k=1)
+    expect(page.locator(".tn-tour-formula [data-number]")).to_have_count(4)
     np.testing.assert_allclose(numbers(page)[3], shares.total, rtol=1e-4, atol=2e-4)
     expect(page).to_have_url(re.compile("tour=6"))
     page.keyboard.press("Escape")

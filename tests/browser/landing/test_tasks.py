@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 import tnet_core as tn
 from tests.browser.landing.visit import OPENING, Open
+from tests.browser.reading import find_rival
 from viz.common.text import format_class_name, format_signed
 from viz.examples import EXAMPLES_FOLDER
 
@@ -34,7 +35,8 @@ def test_five_tasks_from_the_landing_page_take_few_clicks(arrive: Open, dogs: tn
     # Which look decided this? The ledger is there; its largest share is that of a look.
     rows = page.locator(".tn-ledger tbody tr[data-look]")
     page.locator(".tn-ledger tbody tr").first.wait_for()
-    shares = dogs.contributions(int(dogs.logits(OPENING).argmax()), k=OPENING).values[1:]
+    decided = int(dogs.logits(OPENING).argmax())
+    shares = dogs.contributions(decided, find_rival(dogs, (0, 1), decided), k=OPENING).values[1:]
     strongest = 1 + int(np.argmax(shares))
     expect(rows.filter(has_text=f"look {strongest}").first).to_contain_text(format_signed(float(max(shares))))
     assert clicks() <= 1

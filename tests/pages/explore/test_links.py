@@ -21,6 +21,7 @@ def test_a_whole_link_is_read() -> None:
     )
     assert wrong == {}
     assert parse_link([]) == (Link(), {})
+    assert [parse_link([("against", word)])[0].versus for word in ("rival", "none")] == ["rival", "none"]
     assert parse_link([("against", "7"), ("looks", "0"), ("cells", "none")])[0] == Link(looks=(0,), versus=7, cells=())
 
 

@@ -69,6 +69,23 @@ def test_a_link_leads_to_its_checkpoint_example_budget_and_classes(explorer: Exp
     assert json.loads(found.sent)["title"] == explorer.list_pictures("deep")[2].title
 
 
+@pytest.mark.parametrize(
+    ("query", "versus"),
+    [
+        ("checkpoint=deep", None),  # a picture, as a visit shows it
+        ("checkpoint=deep&looks=1,1", "none"),  # links were like that when pages opened with the logit of one class
+        ("checkpoint=deep&class=1", "none"),
+        ("checkpoint=deep&cells=1", "none"),
+        ("checkpoint=deep&looks=1,1&against=rival", "rival"),
+        ("checkpoint=deep&looks=1,1&against=none", "none"),
+        ("checkpoint=deep&against=0", 0),
+    ],
+)
+def test_an_older_link_keeps_its_ledger(explorer: Explorer, query: str, versus: str | int | None) -> None:
+    found = follow(explorer, query)
+    assert (found.restore["versus"], found.wrong) == (versus, "")
+
+
 def test_cells_of_a_link_are_looked_at_where_the_network_did_not(explorer: Explorer) -> None:
     trace = explorer.open_picture("deep", 0)[0].trace
     first = trace.locations[0].index
@@ -124,7 +141,7 @@ def test_what_cannot_be_followed_is_said_and_runs_nothing(
 
 def test_what_is_right_in_a_link_is_followed_beside_what_is_wrong(explorer: Explorer) -> None:
     found = follow(explorer, "checkpoint=deep&looks=-1&class=1&cells=999&step=2")
-    assert found.restore == NOTHING | {"cls": 1}
+    assert found.restore == NOTHING | {"cls": 1, "versus": "none"}
     assert "'looks'" in found.wrong and "cell 999" in found.wrong and "'step'" not in found.wrong
     assert found.wrong.count(".") == 1
 

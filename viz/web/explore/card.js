@@ -13,7 +13,7 @@ const RIGHT = [630, 540]; // x of the text, and its width
 
 // What the card says, as strings; `score` is a line of the visitor's own, or nothing.
 export function describeCard(view, address, score = "") {
-  const { scene, looks, share, order, shares, cls } = view;
+  const { scene, looks, share, order, shares, cls, versus } = view;
   const first = probabilitiesOf(scene, logitsOf(scene, []));
   const [before] = topClasses(first, 1);
   const rows = rowsOf(looks).map((row, i) => [calledRow(scene, row), shares.values[i]]);
@@ -26,7 +26,10 @@ export function describeCard(view, address, score = "") {
     after: looks.length
       ? `After ${counted(looks.length, "look", "looks")}: ${scene.classes[order[0]]} ${percent(share[order[0]])}`
       : "No look was taken",
-    ledger: `How the score of ${scene.classes[cls]} adds up`,
+    ledger:
+      versus === null
+        ? `How the score of ${scene.classes[cls]} adds up`
+        : `How ${scene.classes[cls]} against ${scene.classes[versus]} adds up`,
     rows,
     score,
     checkpoint: scene.evidence.title || scene.evidence.source,

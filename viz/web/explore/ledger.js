@@ -6,14 +6,23 @@ import { MINUS, addingUp, fixed, percent, short, signed, signedFixed } from "../
 import { build, buildGroup, buildOption } from "../ui/dom.js";
 import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger.js";
 import { focusedPlace, refocus } from "./controls.js";
+import { NONE, RIVAL, SECOND, courseOf } from "./state.js";
 
 const FIRST_CHOICES = {
   cls: [["", "the predicted class"]],
   versus: [
-    ["", "no other class"],
-    ["second", "the runner-up"],
+    [RIVAL, "what the thumbnail says"],
+    [SECOND, "the runner-up"],
+    [NONE, "no other class"],
   ],
 };
+
+// Which class the first choice means, and why that one.
+function nameRival({ scene, state, rival, order }) {
+  if (rival === null) return "no other class";
+  const isFirst = rival === courseOf(state)[0].top[0];
+  return `${isFirst ? "thumbnail" : rival === order[0] ? "decision" : "runner-up"}: ${scene.classes[rival]}`;
+}
 
 const buildFirst = select => FIRST_CHOICES[select.dataset.choose].map(([value, text]) => buildOption(value, text));
 
@@ -21,11 +30,17 @@ export function buildLedger(stage) {
   for (const select of stage.querySelectorAll("[data-choose]")) select.replaceChildren(...buildFirst(select));
 }
 
+function nameFirst(select, view) {
+  const option = select.querySelector(`[value=${RIVAL}]`);
+  if (option && option.textContent !== nameRival(view)) option.textContent = nameRival(view);
+}
+
 // The lists show what is chosen, whoever chose it.
 function drawChoices(stage, view) {
   stage.querySelector("[data-measure]").value = view.state.measure;
   for (const select of stage.querySelectorAll("[data-choose]")) {
     const chosen = String(view.state[select.dataset.choose] ?? "");
+    nameFirst(select, view);
     if (select.value === chosen) continue;
     if (![...select.options].some(option => option.value === chosen))
       select.add(new Option(view.scene.classes[chosen], chosen));
@@ -44,6 +59,7 @@ export function fillChoices(select, view) {
     buildGroup("most probable", list(view.order)),
     buildGroup("all classes", list(sorted)),
   );
+  nameFirst(select, view);
   select.value = kept;
 }
 
@@ -157,5 +173,8 @@ export function drawLedger(stage, view) {
   const inner = scene.levels > 2 ? ", looks inside it included" : "";
   stage.querySelector(".tn-ledger .tn-caption").textContent =
     `Shares are exact and add up to ${target}. “Without it” is ${remaining} from all the others${inner}: ` +
-    "they are weighed anew then, so a share is not what a look changed.";
+    "they are weighed anew then, so a share is not what a look changed." +
+    (view.state.versus === RIVAL && versus !== null
+      ? " The class is compared with what the thumbnail alone says, or with the runner-up where that is the same."
+      : "");
 }

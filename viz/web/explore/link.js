@@ -22,7 +22,7 @@ export function linkOf(state, looks = null) {
   // Another picture may not be as deep.
   if (example || !scene.cut?.levels) pairs.push(["looks", state.budget.join(",")]);
   if (state.cls !== null) pairs.push(["class", state.cls]);
-  if (state.versus !== null) pairs.push(["against", state.versus]);
+  pairs.push(["against", state.versus]); // always: older links, which leave it out, mean no other class
   const paths = plan.map(look => pathOf(scene, look));
   if (looks?.add) paths.push([...pathOf(scene, looks.add.parent), looks.add.index]);
   if (example && (looks || state.manual)) pairs.push(["cells", paths.map(path => path.join(".")).join(",") || "none"]);

@@ -321,8 +321,9 @@ export function mountStage(element, host) {
     });
     select.addEventListener("change", () =>
       change(() => {
-        state[select.dataset.choose] =
-          select.value === "" ? null : select.value === "second" ? "second" : Number(select.value);
+        const { choose } = select.dataset;
+        if (choose === "cls") state.cls = select.value === "" ? null : Number(select.value);
+        else state.versus = /^[0-9]+$/.test(select.value) ? Number(select.value) : select.value;
       }),
     );
   }

@@ -13,6 +13,12 @@ import {
 } from "../core/scene.js";
 import { MINUS, counted, percent } from "../core/text.js";
 
+// What a class is compared with, besides a class by its number: what the thumbnail alone says (the runner-up where that
+// is the same class), the runner-up, or nothing.
+export const RIVAL = "rival";
+export const SECOND = "second";
+export const NONE = "none";
+
 // `before` is what was on the page; `same` says that it was this picture under this checkpoint.
 export function openState(scene, before, same) {
   const alike = before && ["most", "shown"].every(key => before.scene[key].join() === scene[key].join());
@@ -27,7 +33,7 @@ export function openState(scene, before, same) {
     plan: [],
     step: 0,
     cls: cls ?? null,
-    versus: versus ?? null,
+    versus: versus ?? RIVAL, // a class, RIVAL, SECOND or NONE
     focus: null,
     measure: before?.measure ?? linked.measure ?? "probability", // of what is left without a look
     threshold: before?.threshold ?? "rule", // to stop at: the checkpoint's own rule, or a lead
@@ -100,7 +106,10 @@ export function viewOf(state) {
   const share = probabilitiesOf(scene, logits);
   const order = topClasses(share, 5);
   const cls = state.cls ?? order[0];
-  const wanted = state.versus === "second" ? (order.find(other => other !== cls) ?? null) : state.versus;
+  const another = classes => classes.find(other => other !== cls) ?? null;
+  const rival = another([courseOf(state)[0].top[0], ...order]);
+  const meant = { [RIVAL]: rival, [SECOND]: another(order), [NONE]: null };
+  const wanted = state.versus in meant ? meant[state.versus] : state.versus;
   const versus = wanted === cls ? null : wanted;
   return {
     scene,
@@ -112,6 +121,7 @@ export function viewOf(state) {
     order,
     cls,
     versus,
+    rival,
     before: step > 0 ? courseOf(state)[step - 1].share : null,
     shares: sharesOf(scene, looks, weights, cls, versus),
     newest: looks.length ? looks[looks.length - 1] : null,

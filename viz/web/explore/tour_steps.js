@@ -135,7 +135,8 @@ function sumStep({ scene, looks, weights, shares, cls, versus, share }) {
     title: "Sum",
     sentence:
       `Weight times score, added up over thumbnail, looks and bias: ${fixed(shares.total)} for ${name}` +
-      `${versus === null ? `, which is ${percent(share[cls])}` : ""}. Nothing else decides.`,
+      `${versus === null ? `, which is ${percent(share[cls])}` : `: ${percent(share[cls])} to ${percent(share[versus])}`}. ` +
+      "Nothing else decides.",
     formula: [
       ...firstRows(
         rows,
