@@ -219,11 +219,12 @@ def test_the_pets_learn_from_a_bank_first_and_change_the_backbone_afterwards() -
     assert first.data == second.data == third.data and first.data.holdout == 10
 
 
-def test_the_baselines_of_the_pets_differ_in_their_size_and_time_alone() -> None:
+def test_the_baselines_of_the_pets_differ_in_size_time_and_crops_alone() -> None:
     small, large = (read_recipe(f"lite0-pets-en-{side}") for side in (160, 448))
     assert (small.config.is_baseline, small.config.input_size) == (True, 160)
-    for section in ("init", "batch_size", "data", "augment", "loss", "freeze", "optim", "precision"):
+    for section in ("init", "batch_size", "data", "loss", "freeze", "optim", "precision"):
         assert getattr(small, section) == getattr(large, section), section
+    assert small.augment.min_area > large.augment.min_area  # a thumbnail's animal must not get larger in the frame
 
 
 def test_every_recipe_that_names_rows_of_the_paper_names_existing_ones() -> None:
