@@ -30,15 +30,15 @@ def leave_one_out(
     cls: int | str,
     versus: int | str | None = None,
     *,
-    context: bool = True,
     measure: Measure = "logit",
     **selectors: Any,
 ) -> LeaveOneOut:
     """Leave each selected look out in turn: its effect, which is not its contribution.
 
     The others are weighed anew, so effect and contribution may even differ in sign (`sign_disagreements`). Looks that
-    were taken inside the one left out stay. `selectors` are those of `Trace`: k, budget or subset.
+    were taken inside the one left out stay. `selectors` are those of `Trace`: k, budget or subset; context.
     """
+    context = selectors.pop("context", True)
     everything = trace.select(**selectors)
     subsets = [everything, *([p for p in everything if p != left_out] for left_out in everything)]
     target = ClassValue(trace, cls, versus, context, measure)
@@ -83,12 +83,9 @@ def sign_violations(
     weights = trace.weights(**selectors)
     even = 1.0 / len(weights)
     # Uniform weights are all exactly even: none of them is high. The margin absorbs rounding.
-    found = [
-        SignViolation(look, float(weight), float(value))
-        for look, weight, value in zip(shares.looks, weights, shares.values, strict=True)
-        if weight > even * (1 + 1e-5) and value < 0
-    ]
-    return sorted(found, key=lambda violation: violation.contribution)
+    rows = map(SignViolation, shares.looks, weights.tolist(), shares.values.tolist())
+    found = (row for row in rows if row.weight > even * (1 + 1e-5) and row.contribution < 0)
+    return sorted(found, key=lambda row: row.contribution)
 
 
 @dataclass(frozen=True)
@@ -107,13 +104,12 @@ def sign_disagreements(
     """
     shares = trace.contributions(cls, versus, **selectors)
     left_out = leave_one_out(trace, cls, versus, measure=measure, **selectors)
-    effects = [*([left_out.context] if None in shares.looks else []), *left_out.looks]
-    found = [
-        SignDisagreement(look, float(share), float(effect))
-        for look, share, effect in zip(shares.looks, shares.values, effects, strict=True)
-        if effect is not None and differ_in_sign(share, effect)
-    ]
-    return sorted(found, key=lambda one: -abs(one.effect))
+    effects = [*([left_out.context] if None in shares.looks else []), *left_out.looks.tolist()]
+    rows = zip(shares.looks, shares.values.tolist(), effects, strict=True)
+    found = (SignDisagreement(look, share, effect) for look, share, effect in rows if effect is not None)
+    return sorted(
+        (row for row in found if differ_in_sign(row.contribution, row.effect)), key=lambda row: -abs(row.effect)
+    )
 
 
 def differ_in_sign(one: float, other: float) -> bool:

@@ -121,7 +121,7 @@ def faithfulness(
     count, target = len(trace.locations), trace.class_index(cls)
     if not 1 <= count <= MAX_LOOKS:
         raise TNetError(f"A report on faithfulness needs 1 to {MAX_LOOKS} looks; this trace has {count}.")
-    report = on_step or _ignore_step
+    report: OnStep = on_step or (lambda _, __: None)  # nobody wants to know
     report(0.0, "Weighing every subset of looks")
     trace = trace.only(trace.select())  # what is remembered of subsets goes with it
     trace.aggregator.prepare(_list_subsets(count))
@@ -145,10 +145,6 @@ def faithfulness(
         left_out=leave_one_out(trace, target),
         left_out_probability=leave_one_out(trace, target, measure="probability"),
     )
-
-
-def _ignore_step(_: float, __: str) -> None:
-    """Do nothing: nobody wants to know."""
 
 
 def _list_subsets(count: int) -> Iterator[tuple[int, ...]]:

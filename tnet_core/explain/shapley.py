@@ -21,7 +21,7 @@ def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None
     """
     worth, count = _measure_all_subsets(ClassValue(trace, cls, versus, **how))
     codes = np.arange(1 << count)
-    sizes = _count_looks(codes)
+    sizes = np.bitwise_count(codes)
     shares = np.empty(count)
     for look in range(count):
         without = codes[codes & (1 << look) == 0]
@@ -37,7 +37,7 @@ def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, 
     """
     worth, count = _measure_all_subsets(ClassValue(trace, cls, versus, **how))
     codes = np.arange(1 << count)
-    sizes = _count_looks(codes)
+    sizes = np.bitwise_count(codes)
     table = np.zeros((count, count))
     for i in range(count):
         for j in range(i + 1, count):
@@ -58,7 +58,3 @@ def _measure_all_subsets(target: ClassValue) -> tuple[np.ndarray, int]:
     looks = codes[:, None] >> np.arange(count) & 1 == 1
     masks = np.concatenate([np.full((len(codes), 1), target.context), looks], axis=1)
     return target.measure_masks(masks), count
-
-
-def _count_looks(codes: np.ndarray) -> np.ndarray:
-    return np.bitwise_count(codes)
