@@ -103,11 +103,6 @@ def find_cycle(graph: Mapping[str, set[str]]) -> list[str]:
     return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
 
 
-def folder_of(module: str, package: str) -> str:
-    """Return the folder below the package that a module belongs to; a file of the package's own is its own folder."""
-    return module.removeprefix(f"{package}.").partition(".")[0]
-
-
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_packages_import_only_what_lies_to_their_left(package: str) -> None:
     for path in python_files(package):
@@ -123,40 +118,92 @@ def test_plotly_draws_for_notebooks_only() -> None:
     assert not [name for name, used in served.items() if "viz.figures" in used and name != "viz"]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_there_is_no_cycle_between_folders(package: str) -> None:
-    graph: dict[str, set[str]] = {}
-    for module, targets in import_graph(package).items():
+def folder_graphs(graph: Mapping[str, set[str]], package: str) -> dict[str, dict[str, set[str]]]:
+    """Return for every folder of a package, however deep, which files and folders in it import which others in it."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for module, targets in graph.items():
         if module in (package, f"{package}.api", f"{package}.__main__"):
             continue  # the package's own face gathers what lies in its folders
-        folder = folder_of(module, package)
-        graph.setdefault(folder, set()).update(
-            folder_of(target, package)
-            for target in targets
-            if target != package and folder_of(target, package) != folder
-        )
-    assert not find_cycle(graph)
+        parts = module.split(".")
+        for depth in range(1, len(parts)):
+            inside = ".".join(parts[:depth]) + "."
+            others = {target.removeprefix(inside).partition(".")[0] for target in targets if target.startswith(inside)}
+            found.setdefault(inside, {}).setdefault(parts[depth], set()).update(others - {parts[depth]})
+    return found
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_there_is_no_cycle_between_files(package: str) -> None:
-    graph = {
-        module_name(path): {
-            node.module
-            for node in parse(path).body  # an import inside a function is no cycle when files are read
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{package}.")
-        }
-        - {module_name(path)}  # a package's own files, imported by its __init__
-        for path in python_files(package)
-    }
+def test_there_is_no_cycle_between_files_or_folders(package: str) -> None:
+    graph = import_graph(package)
     assert not find_cycle(graph)
+    cycles = {folder: find_cycle(inside) for folder, inside in folder_graphs(graph, package).items()}
+    assert not {folder: cycle for folder, cycle in cycles.items() if cycle}
 
 
 def test_a_cycle_is_found_and_a_type_is_no_import() -> None:
     assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
     assert find_cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
-    tree = ast.parse("if TYPE_CHECKING:\n    from p.a import A\ndef f():\n    from p import b\n    import p.c")
-    assert imported_modules(tree, {"p", "p.a", "p.b", "p.c"}) == {"p.b", "p.c"}
+    assert find_cycle(folder_graphs({"p.a.b.x": {"p.a.c.y"}, "p.a.c.z": {"p.a.b.w"}}, "p")["p.a."]) == ["b", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import p.a",
+        "import p.a as q",
+        "from p import a",
+        "from p.a import f",
+        "try:\n    from p import a\nexcept ImportError:\n    pass",
+        "if f():\n    import p.a",
+        "def f():\n    from p import a",
+        "class A:\n    from p.a import f",
+    ],
+)
+def test_every_way_to_import_is_seen(source: str) -> None:
+    assert imported_modules(ast.parse(source), {"p", "p.a", "p.b"}) == {"p.a"}
+    assert imported_modules(ast.parse("if TYPE_CHECKING:\n    from p.a import A"), {"p", "p.a"}) == set()
+
+
+# What runs a model, or loads one: a figure is drawn of what a trace holds.
+RUNS_MODELS = {"traverse", "Traversal", "load", "build", "optimised"}
+
+
+def find_model_runs(tree: ast.Module) -> set[str]:
+    """Return the names by which a file would run or load a model through `tnet_core`."""
+    found, core = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            core |= {alias.asname or alias.name for alias in node.names if alias.name == "tnet_core"}
+            found |= {alias.name for alias in node.names if alias.name.startswith("tnet_core.inference")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tnet_core":
+            names = {alias.name for alias in node.names}
+            is_driver = f"{node.module}.".startswith("tnet_core.inference.") or "inference" in names
+            found |= names & RUNS_MODELS | ({node.module or ""} if is_driver else set())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in core:
+            found |= {node.attr} & (RUNS_MODELS | {"inference"})
+    return found
+
+
+def test_viz_runs_and_loads_no_model() -> None:
+    for path in python_files("viz"):
+        assert not find_model_runs(parse(path)), path
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import tnet_core as tn\ntn.traverse(1)",
+        "import tnet_core\ntnet_core.load",
+        "from tnet_core.api import load",
+        "from tnet_core import inference",
+        "from tnet_core.inference.traversal import Traversal",
+        "import tnet_core.inference.engine",
+    ],
+)
+def test_the_rule_on_models_sees_every_way_to_run_one(source: str) -> None:
+    assert find_model_runs(ast.parse(source))
+    assert not find_model_runs(ast.parse("import tnet_core as tn\nfrom tnet_core.trace import Trace\ntn.explain"))
 
 
 def test_the_paper_s_modules_know_only_their_arithmetic() -> None:

@@ -20,7 +20,7 @@ from tests.browser.test_export import take_file
 from tests.support.large_files import scene, tiff
 from tests.support.stage_page import scene as sent
 from tests.support.stage_page import staged
-from tnet_core.imageio.large import LargeSource
+from tnet_core.imageio.source import LargeSource
 from tnet_core.records import pixel_box
 
 SIDE = (2400, 3000)  # height, width: read in parts

@@ -25,7 +25,7 @@ from tests.support.models import tiny
 from tnet_core.__main__ import main
 from tnet_core.compare import same_image
 from tnet_core.imageio.info import ImageInfo
-from tnet_core.imageio.large import LargeSource
+from tnet_core.imageio.source import LargeSource
 from tnet_core.inference.replay import replay
 
 pytestmark = pytest.mark.slow

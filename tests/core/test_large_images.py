@@ -18,10 +18,10 @@ from tests.support.large_files import as_large, scene, tiff
 from tests.support.models import TINY, tiny
 from tnet_core.__main__ import main
 from tnet_core.imageio import large, pyramid, raw_level, scratch, vips
+from tnet_core.imageio import source as sources
 from tnet_core.imageio.decode import decode_bytes
-from tnet_core.imageio.large import LargeSource
 from tnet_core.imageio.layouts import VipsLevel
-from tnet_core.imageio.source import ArraySource, ImageSource
+from tnet_core.imageio.source import ArraySource, ImageSource, LargeSource
 
 pytestmark = pytest.mark.slow
 
@@ -220,7 +220,7 @@ def test_levels_survive_odd_sizes(tmp_path: Path, as_large: None) -> None:
 def test_cuts_too_large_for_memory_are_averaged_line_by_line(
     name: str, size: tuple[int, int], tmp_path: Path, as_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large, "_AT_ONCE", 1000)
+    monkeypatch.setattr(sources, "_AT_ONCE", 1000)
     for limit in (1 << 20, 2000):
         monkeypatch.setattr(pyramid, "_PIXELS", limit)
         source, whole = both(FILES[name](tmp_path / name))

@@ -141,6 +141,17 @@ def array_to_rgb(array: np.ndarray[Any, Any], name: str = "The array") -> np.nda
     return rgb
 
 
+def tensor_to_rgb(tensor: Any) -> np.ndarray:
+    """Convert (3, H, W) uint8, or floats in [0, 1] -> (H, W, 3); the channels may also come last."""
+    if tensor.ndim == 3 and tensor.shape[0] in (1, 3, 4):
+        tensor = tensor.permute(1, 2, 0)
+    elif tensor.ndim != 2 and (tensor.ndim != 3 or tensor.shape[2] not in (1, 3, 4)):
+        raise TNetError(f"A tensor must have shape (3, H, W), not {tuple(tensor.shape)}; give images one by one.")
+    if tensor.is_floating_point():
+        tensor = tensor.float()  # NumPy knows no bfloat16
+    return array_to_rgb(np.asarray(tensor.detach().cpu().numpy()), "The tensor")
+
+
 def _split_pieces(height: int, width: int) -> Iterator[tuple[slice, slice]]:
     """Yield rectangles that cover an image, whole rows where these are not too long."""
     across = min(width, PIECE)

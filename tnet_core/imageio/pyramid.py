@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import cv2
 import numpy as np
 import torch
 
@@ -26,6 +27,7 @@ TOP = 1024  # the longest side of the coarsest level of such a pyramid, at most
 _OUTPUTS = 32  # wanted pixels of an axis that are averaged at a time, or fewer where they take
 _ALONG = 512  # … more than so many pixels of the level
 _PIXELS = 1 << 21
+_MAX_AVERAGED = 1 << 22  # pixels into one: OpenCV adds up bytes in 32 bits
 
 
 class Level(Protocol):
@@ -105,3 +107,15 @@ def _split_axis(start: float, stop: float, outputs: int, limit: int) -> list[_Pi
             shares = np.hstack([shares[:, : last - first - 1], shares[:, last - first - 1 :].sum(1, keepdims=True)])
         pieces.append((first, last, shares))
     return pieces
+
+
+def resize_cut(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Resize (H, W, 3) uint8 to (width, height): an axis that shrinks is averaged, one that grows interpolated."""
+    height, width = pixels.shape[:2]
+    # OpenCV averages areas only where no axis grows, so first shrink, then enlarge.
+    across, down = min(size[0], width), min(size[1], height)
+    if width * height > _MAX_AVERAGED * across * down:
+        halfway = (min(width, 64 * across), min(height, 64 * down))
+        pixels = cv2.resize(pixels, halfway, interpolation=cv2.INTER_AREA)
+    pixels = cv2.resize(pixels, (across, down), interpolation=cv2.INTER_AREA)
+    return cv2.resize(pixels, size, interpolation=cv2.INTER_LINEAR_EXACT)

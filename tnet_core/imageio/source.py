@@ -6,17 +6,23 @@ import hashlib
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from PIL import Image
 
 from tnet_core.errors import TNetError
-from tnet_core.imageio.decode import MAX_FILE_BYTES, array_to_rgb, decode_bytes, pil_to_rgb
-from tnet_core.imageio.info import ImageInfo
+from tnet_core.imageio.decode import MAX_FILE_BYTES, array_to_rgb, decode_bytes, pil_to_rgb, tensor_to_rgb
+from tnet_core.imageio.info import ImageInfo, OpenedFile
+from tnet_core.imageio.large import find_layout
+from tnet_core.imageio.layouts import Layout
+from tnet_core.imageio.orientation import Turn
+from tnet_core.imageio.pyramid import average_level, choose_factor, find_touched, resize_cut
 
+_AT_ONCE = 1 << 24  # pixels of a cut that is read whole; a larger one is averaged line by line
 _ADDRESS = re.compile(r"(?:https?|ftp|file|s3|gs|data):/", re.IGNORECASE)  # a Path has one slash left of two
 
 
@@ -123,6 +129,85 @@ class ArraySource(ImageSource):
         return resize_cut(self.array[y0:y1, x0:x1], size)  # the cut itself, so that no filter can reach beyond it
 
 
+class LargeSource(ImageSource):
+    """A file of any size, of which only the parts and resolutions that are asked for are decoded.
+
+    Levels are read in the order in which the file stores them, and what was read is turned upright.
+    """
+
+    hashed = "file"
+
+    def __init__(self, file: OpenedFile, layout: Layout, orientation: int) -> None:
+        self.file, self.layout = file, layout
+        self.turn = Turn(orientation, layout.width, layout.height)
+        self.width, self.height = self.turn.upright_size
+        self.scattered = layout.scattered
+
+    def __reduce__(self) -> tuple[Callable[[OpenedFile], LargeSource], tuple[OpenedFile]]:
+        return _reopen, (self.file,)
+
+    @cached_property
+    def sha256(self) -> str:  # type: ignore[override]
+        return self.file.sha256()
+
+    def info(self) -> ImageInfo:
+        return ImageInfo(self.file, "file", self.width, self.height)
+
+    @property
+    def identity(self) -> str:
+        return self.file.key
+
+    def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        out = np.empty((*self.turn.turn_size((len(rows), len(cols))), 3), np.uint8)
+        if not out.size:
+            return out.reshape(len(rows), len(cols), 3)
+        rows, cols = self.turn.find_stored_crossing(rows, cols)
+        level = self.layout.level(1)
+        first, width = int(cols[0]), int(cols[-1] - cols[0]) + 1
+        at = 0
+        while at < len(rows):  # one row of tiles at a time
+            top = int(rows[at])
+            until = int(np.searchsorted(rows, (top // level.block + 1) * level.block))
+            lines = level.read(first, top, width, int(rows[until - 1]) - top + 1)
+            out[at:until] = lines[rows[at:until] - top][:, cols - first]
+            at = until
+        return self.turn.turn_upright(out)
+
+    def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
+        factor = choose_factor(self.layout.factors, box, size)
+        level, (x0, y0, x1, y1) = self.layout.level(factor), self.turn.find_stored_box(box)
+        if factor == 1 and (x1 - x0) * (y1 - y0) <= _AT_ONCE:
+            cut = self.turn.turn_upright(level.read(x0, y0, x1 - x0, y1 - y0))
+            return resize_cut(np.ascontiguousarray(cut), size)
+        shrunk = min(size[0], box[2] - box[0]), min(size[1], box[3] - box[1])
+        pixels = self.turn.turn_upright(average_level(level, (x0, y0, x1, y1), self.turn.turn_size(shrunk)))
+        return resize_cut(np.ascontiguousarray(pixels), size)
+
+    def ready(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> None:
+        self.layout.level(choose_factor(self.layout.factors, box, size))
+
+    @property
+    def held(self) -> int:
+        return self.layout.held
+
+    def pixels_read(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> int:
+        rows, cols = find_touched(self.turn.find_stored_box(box), choose_factor(self.layout.factors, box, size))
+        return (rows.stop - rows.start) * (cols.stop - cols.start)
+
+
+def _open_large(file: OpenedFile) -> LargeSource | None:
+    found = find_layout(file)
+    return None if found is None else LargeSource(file, found[0](file.key), found[1])
+
+
+def _reopen(file: OpenedFile) -> LargeSource:
+    """Open the same file again, in another process."""
+    file.check()
+    source = _open_large(file)
+    assert source is not None  # it was opened before
+    return source
+
+
 def _open_any(image: Any) -> ImageSource:
     if isinstance(image, ImageSource):
         return image
@@ -137,22 +222,11 @@ def _open_any(image: Any) -> ImageSource:
     if isinstance(image, np.ndarray):
         return ArraySource(array_to_rgb(image))
     if hasattr(image, "detach") and hasattr(image, "ndim"):  # a tensor, without importing PyTorch for it
-        return ArraySource(array_to_rgb(_from_tensor(image), "The tensor"))
+        return ArraySource(tensor_to_rgb(image))
     raise TNetError(
         "An image must be a path, bytes, a Pillow image, an (H, W, 3) uint8 array or a (3, H, W) tensor, "
         f"not {type(image).__name__}."
     )
-
-
-def _from_tensor(tensor: Any) -> np.ndarray:
-    """Convert (3, H, W) uint8, or floats in [0, 1] -> (H, W, 3); the channels may also come last."""
-    if tensor.ndim == 3 and tensor.shape[0] in (1, 3, 4):
-        tensor = tensor.permute(1, 2, 0)
-    elif tensor.ndim != 2 and (tensor.ndim != 3 or tensor.shape[2] not in (1, 3, 4)):
-        raise TNetError(f"A tensor must have shape (3, H, W), not {tuple(tensor.shape)}; give images one by one.")
-    if tensor.is_floating_point():
-        tensor = tensor.float()  # NumPy knows no bfloat16
-    return np.asarray(tensor.detach().cpu().numpy())
 
 
 def _is_consecutive(indices: np.ndarray) -> bool:
@@ -160,18 +234,16 @@ def _is_consecutive(indices: np.ndarray) -> bool:
 
 
 def _from_file(path: Path) -> ImageSource:
-    from tnet_core.imageio.large import open_large  # is a source itself
-
     try:
         status = path.stat()
-        size = status.st_size
         if not path.is_file():
             raise TNetError(f"'{path}' is not a file.")
-        large = open_large(path, status, f"'{path.name}'")
-        if large is not None:
+        if (large := _open_large(OpenedFile.of(path, status))) is not None:
             return large
-        if size > MAX_FILE_BYTES:
-            raise TNetError(f"'{path.name}' has {size / 2**20:.0f} MB; at most {MAX_FILE_BYTES // 2**20} are read.")
+        if status.st_size > MAX_FILE_BYTES:
+            raise TNetError(
+                f"'{path.name}' has {status.st_size / 2**20:.0f} MB; at most {MAX_FILE_BYTES // 2**20} are read."
+            )
         data = path.read_bytes()
     except FileNotFoundError:
         raise TNetError(f"There is no file '{path}'.") from None
@@ -184,18 +256,3 @@ def _from_file(path: Path) -> ImageSource:
 
 def _from_bytes(data: bytes, label: str) -> ArraySource:
     return ArraySource(decode_bytes(data, label), hashlib.sha256(data).hexdigest())
-
-
-_MAX_AVERAGED = 1 << 22  # pixels into one: OpenCV adds up bytes in 32 bits
-
-
-def resize_cut(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Resize (H, W, 3) uint8 to (width, height): an axis that shrinks is averaged, one that grows interpolated."""
-    height, width = pixels.shape[:2]
-    # OpenCV averages areas only where no axis grows, so first shrink, then enlarge.
-    across, down = min(size[0], width), min(size[1], height)
-    if width * height > _MAX_AVERAGED * across * down:
-        halfway = (min(width, 64 * across), min(height, 64 * down))
-        pixels = cv2.resize(pixels, halfway, interpolation=cv2.INTER_AREA)
-    pixels = cv2.resize(pixels, (across, down), interpolation=cv2.INTER_AREA)
-    return cv2.resize(pixels, size, interpolation=cv2.INTER_LINEAR_EXACT)
