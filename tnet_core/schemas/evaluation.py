@@ -6,9 +6,8 @@
       "budgets": [{"budget": [3], "top1": 0.81, "top5": 0.95, "flops": 1.2e9}, …]
     }
 
-Accuracies are fractions; `top5` and `flops` (per image) are optional. The budget of a baseline is empty.
-Whoever evaluates may add fields anywhere (`training.evaluation.report` lists ours). They are kept, and readers of one
-leave out what is odd.
+Accuracies are fractions; `top5` and `flops` (per image) are optional. The budget of a baseline is empty. What the other
+fields hold is told where they are written (`training.evaluation.report`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, WrapValidator
+from pydantic import AfterValidator, Field, PlainSerializer, WrapValidator
 
 from tnet_core.errors import TNetError
 from tnet_core.schemas.base import Many, Schema, SchemaNumber, check_line
@@ -26,26 +25,33 @@ from tnet_core.schemas.files import EVALUATION_FILE, MAX_BYTES, write_atomically
 
 SCHEMA = 1
 _Line = Annotated[str, check_line(200)]
-_AsWritten = WrapValidator(lambda value, check: (check(value), value)[1])  # a whole number stays one
-_Share = Annotated[float, Field(ge=0, le=1), _AsWritten]
+_T = TypeVar("_T")
+_AsWritten = Annotated[  # a whole number stays one
+    _T, WrapValidator(lambda value, check: (check(value), value)[1]), PlainSerializer(lambda value: value)
+]
+_Share = _AsWritten[Annotated[float, Field(ge=0, le=1)]]
 _Looks = Annotated[int, Field(ge=0, le=1024)]
+_Section = Any  # of its own form; readers leave out one that is odd, and the rest of the file stays good
 
 
-class _Open(Schema):
-    model_config = ConfigDict(extra="allow")
-
-
-class Dataset(_Open):
+class Dataset(Schema):
     name: _Line
     split: _Line
     size: Annotated[int, Field(ge=1)]  # images
+    classes: _Section = None
+    unreadable: _Section = None  # images that could not be opened
+    fingerprint: _Section = None  # of the names of its images, for comparisons with other files
 
 
-class BudgetResult(_Open):
+class BudgetResult(Schema):
     budget: Annotated[tuple[_Looks, ...], Field(max_length=11)]  # looks per grid, one per level below the first
     top1: _Share  # of the images
     top5: _Share | None = None
-    flops: Annotated[float, Field(ge=0, le=1e18), _AsWritten] | None = None  # per image
+    flops: _AsWritten[Annotated[float, Field(ge=0, le=1e18)]] | None = None  # per image
+    top1_interval: _Section = None
+    calibration_error: _Section = None
+    ms_per_image: _Section = None
+    memory_gb: _Section = None
 
     @property
     def looks(self) -> int:
@@ -63,7 +69,7 @@ def _check_distinct(results: tuple[BudgetResult, ...]) -> tuple[BudgetResult, ..
     return results
 
 
-class Evaluation(_Open):
+class Evaluation(Schema):
     """The content of a valid `evaluation.json`."""
 
     schema_number: SchemaNumber = Field(alias="schema")
@@ -71,6 +77,26 @@ class Evaluation(_Open):
     results: Annotated[
         Many[BudgetResult], Field(alias="budgets", min_length=1, max_length=10_000), AfterValidator(_check_distinct)
     ]  # in the order of the file
+    policies: _Section = None
+    comparisons: _Section = None
+    gap_to_surest: _Section = None
+    gap_closed: _Section = None
+    attention: _Section = None
+    intervals: _Section = None
+    trained_budget: _Section = None
+    calibration: _Section = None
+    stopping: _Section = None
+    heat_map: _Section = None
+    typical: _Section = None
+    equivariance: _Section = None
+    timing: _Section = None
+    per_image: _Section = None
+    run: _Section = None
+    agreement: _Section = None  # with the whole image, in place of a label
+    displaced: _Section = None  # the same on views in which what matters is not in the middle
+    familiar: _Section = None
+    paper: _Section = None
+    paper_same_model: _Section = None
 
     @property
     def dataset(self) -> str:
