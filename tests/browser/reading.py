@@ -76,7 +76,7 @@ def assert_shows(page: Page, trace: tn.Trace, shown: Shown, cls: int | None = No
     assert page.locator(".tn-box:visible b").all_text_contents() == [called[p] for p in drawn]
     assert page.locator(".tn-look:visible").count() == len(looks) + 1
     for p in looks[:2]:
-        alone = trace.look_logits(p)
+        alone = trace.logits(subset=[p], context=False)
         text = page.locator(f".tn-look[data-look='{p}'] .tn-alone").text_content() or ""
         assert text.startswith(f"alone: {format_class_name(trace, int(alone.argmax()))} ")
     opened = [grid for grid in trace.distributions if grid.parent is None or grid.parent in looks]

@@ -124,12 +124,6 @@ def test_without_weighting_every_look_counts_the_same() -> None:
     np.testing.assert_allclose(full_trace(UNIFORM).weights(), 1 / 7)
 
 
-def test_what_a_single_look_says_alone() -> None:
-    trace = full_trace()
-    np.testing.assert_allclose(trace.look_logits(2), trace.logits(subset=[2], context=False), atol=1e-5)
-    np.testing.assert_allclose(trace.look_logits(None), trace.logits(0), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("selectors", "message"),
     [

@@ -1,11 +1,11 @@
 """TNet: the modules of the paper's section 3.2 put together as in its section 3.1.
 
 `TNet._traverse` is that walk: the downscaled image, its grid, the choice of locations, crops of them, and again; the
-average and the final prediction are `_average` and `classifier`. Section 4 learns from `TrainOutput`, whose fields name
-the equations that they stand in. Letters are the paper's: F is the map that the location module reads, V a feature
-vector, V' the same with its position. Where paper and official code differ, the code follows the official one and says
-so. Looks at one image of any size, step by step, are taken by `tnet_core.inference.traversal` with `look`, `locate` and
-`weights` below.
+average and the final prediction are `_average` and `classifier`. Section 3 numbers no equation; section 4 learns from
+`TrainOutput`, whose fields name the equations that they stand in. Letters are the paper's: F is the map that the
+location module reads, V a feature vector, V' the same with its position. Where paper and official code differ, the code
+follows the official one and says so. Looks at one image of any size, step by step, are taken by
+`tnet_core.inference.traversal` with `look`, `locate` and `weights` below.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
-from tnet_core.modeling.classification import ClassificationModule
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule
 from tnet_core.modeling.location import LOG_EPSILON, ContextLocationModule, LocationModule, normalise_logits, top_k
@@ -60,16 +59,29 @@ class TrainOutput:
     Rows are image-major, then parent-major, cells in raster order, as in the official code.
     """
 
-    logits: Tensor  # (B, classes) joint prediction, p(y | l, x) of eq. 1
-    feature_logits: list[Tensor]  # per level 1..L: (B * n_l, classes) prediction of each feature alone, eq. 3b
-    log_probs: list[Tensor]  # per level 2..L: (B * n_l,) log-probability of each chosen cell, eq. 3b
-    sequence_log_prob: Tensor  # (B,) sum over all chosen cells, log p(l | x) of eq. 1
-    representation: Tensor  # (B, D) aggregated vector, before the classifier's dropout
+    logits: Tensor  # (B, classes) joint prediction, p(y | l, x) of eqs. 1 and 3a
+    feature_logits: list[Tensor]  # per level 1..L: (B * n_l, classes) of each feature alone, p(y | l_k, x) of eq. 3b
+    log_probs: list[Tensor]  # per level 2..L: (B * n_l,) of each chosen cell, log p(l_k | x) of eq. 3b
+    sequence_log_prob: Tensor  # (B,) sum over all chosen cells, log p(l | x) of eqs. 1 and 3a
+    representation: Tensor  # (B, D) the comprehensive V', before the classifier's dropout
     vectors: Tensor  # (B, N, D) V of all looks, thumbnail first
     features: Tensor  # (B, N, D) V' of them
     weights: Tensor  # (B, N)
     location_logits: list[Tensor]  # per level 1..L-1: (B * n_l, n * n), unit length
     selected: list[Tensor]  # per level 1..L-1: (B * n_l, k) chosen cells, raster order
+
+
+class ClassificationModule(nn.Module):
+    """Classification module (section 3.2): one linear layer for the joint vector and for every single look."""
+
+    def __init__(self, num_features: int, num_classes: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)  # each call draws its own mask
+        self.linear = nn.Linear(num_features, num_classes)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return class logits: (B, D) -> (B, classes)."""
+        return self.linear(self.dropout(vectors))
 
 
 class TNet(nn.Module):
@@ -98,7 +110,7 @@ class TNet(nn.Module):
         if self.features.tap is not None:
             kind = ContextLocationModule if config.location == "context" else LocationModule
             self.location = kind(self.features.tap.channels, width)
-            self.register_buffer("reward_baseline", torch.tensor(0.5))  # b of section 4.1; part of the checkpoint
+            self.register_buffer("reward_baseline", torch.tensor(0.5))  # b of eq. 1, moved by eq. 2
         self.weighting = FeatureWeightingModule(width) if config.weighting else None
 
     @property

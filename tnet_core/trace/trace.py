@@ -205,11 +205,6 @@ class Trace(TraceFields):
         looks = tuple(None if row == 0 else row - 1 for row in rows)
         return Contributions(target, rival, looks, values, bias)
 
-    def look_logits(self, position: int | None) -> np.ndarray:
-        """Return what the network would say from one look alone (None: the thumbnail): float32 (classes,)."""
-        row = 0 if position is None else 1 + whole(position, "A look's position", 0, len(self.locations) - 1)
-        return self.projections[row] + self.bias
-
     @property
     def prediction(self) -> int:
         """Most probable class with all looks."""
