@@ -19,7 +19,7 @@ from tnet_core.records import Contributions, Cost, Distribution, Location, Step
 from tnet_core.stopping import Calibration, StoppingRule, StopPoint
 from tnet_core.trace import Trace
 
-# The Hub's way of loading and sharing, as methods: `modeling` knows nothing of the Hub.
+# The Hub's way of loading and sharing, as methods: `modeling` knows nothing of the Hub and only declares their types.
 for _name, _method in {
     "from_pretrained": staticmethod(from_pretrained),
     "save_pretrained": save_pretrained,

@@ -122,10 +122,10 @@ def test_what_is_no_trace_no_model_and_no_repository_is_one_sentence(trace: tn.T
         with pytest.raises(tn.TNetError, match="A model is needed, such as"):
             trace.attach(model, PICTURE)  # type: ignore[arg-type]
         with pytest.raises(tn.TNetError, match="A model is needed, such as"):
-            tn.TNet.save_pretrained(model, tmp_path / "folder")  # type: ignore[attr-defined]
+            tn.TNet.save_pretrained(model, tmp_path / "folder")  # type: ignore[arg-type]
     for repository in (None, 7, "birds"):
         with pytest.raises(tn.TNetError, match="is not a Hub repository: write it as owner/name"):
-            tiny(TINY).push_to_hub(repository)  # type: ignore[operator]
+            tiny(TINY).push_to_hub(repository)  # type: ignore[arg-type]
     assert not (tmp_path / "folder").exists()
 
 

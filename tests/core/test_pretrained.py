@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,7 @@ REPO = "someone/garden-birds"
 
 
 def from_pretrained(*arguments: object, **options: object) -> tn.TNet:
-    loaded: tn.TNet = tn.TNet.from_pretrained(*arguments, **options)  # type: ignore[attr-defined]
-    return loaded
+    return tn.TNet.from_pretrained(*arguments, **options)  # type: ignore[arg-type]
 
 
 def assert_same_weights(a: tn.TNet, b: tn.TNet) -> None:
@@ -67,9 +69,9 @@ def test_a_pushed_model_comes_back_and_other_files_stay(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     model = tn.load(checkpoint)
-    model.push_to_hub(REPO)  # type: ignore[operator]
+    model.push_to_hub(REPO)
     hub.commit(REPO, {**hub.repositories[REPO].commits[hub.repositories[REPO].head], "README.md": b"my own words"})
-    address = model.push_to_hub(REPO, commit_message="again")  # type: ignore[operator]
+    address = model.push_to_hub(REPO, commit_message="again")
     head = hub.repositories[REPO].head
     assert address == f"{hub.endpoint}/{REPO}/commit/{head}"
     files = hub.repositories[REPO].commits[head]
@@ -82,10 +84,46 @@ def test_a_pushed_model_comes_back_and_other_files_stay(
 
 def test_without_a_token_nothing_is_pushed(hub: LocalHub, checkpoint: Path) -> None:
     with pytest.raises(tn.TNetError, match="set HF_TOKEN"):
-        tn.load(checkpoint).push_to_hub(REPO)  # type: ignore[operator]
+        tn.load(checkpoint).push_to_hub(REPO)
     assert hub.repositories == {}
 
 
 def test_torch_hub_finds_the_models_of_a_clone(checkpoint: Path) -> None:
     model = torch.hub.load(str(ROOT), "tnet", str(checkpoint), source="local", device="cpu")
     assert_same_weights(model, tn.load(checkpoint))
+
+
+def list_signatures(path: Path) -> dict[str, list[str]]:
+    """Return the arguments, their defaults and the result of each public function, a method's own object left out."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            given = node.args
+            named = [ast.unparse(each) for each in (*given.args, *given.kwonlyargs)]
+            ends = [ast.unparse(end) for end in (*given.defaults, *given.kw_defaults, node.returns) if end is not None]
+            found[node.name] = [*(each for each in named if each not in ("self", "model: TNet")), *ends]
+    return found
+
+
+def test_methods_that_are_attached_are_declared_as_they_are() -> None:
+    core = ROOT / "tnet_core"
+    declared, written = (
+        list_signatures(path) for path in (core / "modeling" / "attached.py", core / "checkpoints" / "pretrained.py")
+    )
+    assert declared.keys() == {"from_pretrained", "save_pretrained", "push_to_hub"}
+    assert declared == {name: written[name] for name in declared}
+    assert all(callable(getattr(tn.TNet, name)) for name in declared)
+
+
+@pytest.mark.long
+def test_type_checkers_see_the_methods(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("""import tnet_core as tn
+model: tn.TNet = tn.TNet.from_pretrained("owner/name", revision="main")
+address: str = tn.load("folder").push_to_hub("owner/name", private=True)
+model.save_pretrained("folder").is_dir()
+model.push_to_hub(7)
+""")
+    check = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), str(program)]
+    said = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, timeout=600).stdout
+    assert "Found 1 error" in said and 'program.py:5: error: Argument 1 to "push_to_hub"' in said, said

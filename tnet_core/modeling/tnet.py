@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
+from tnet_core.modeling.attached import AttachedMethods
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule
 from tnet_core.modeling.location import LOG_EPSILON, ContextLocationModule, LocationModule, normalise_logits, top_k
@@ -84,7 +85,7 @@ class ClassificationModule(nn.Module):
         return self.linear(self.dropout(vectors))
 
 
-class TNet(nn.Module):
+class TNet(nn.Module, AttachedMethods):
     """A Traversal Network, or a plain classifier when the configuration is a baseline.
 
     `class_names`, `calibration` and `stopping` belong to the weights, not to the architecture: they come with a
