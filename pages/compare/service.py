@@ -6,12 +6,13 @@ A page names checkpoints, policies and pictures; files never: an upload is the o
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from cachetools import LRUCache
 
 import tnet_core as tn
 from pages.explore.service import Explorer
@@ -46,7 +47,7 @@ class Comparer:
 
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
-        self._known: OrderedDict[tuple[str, ...], tn.Trace] = OrderedDict()
+        self._known: LRUCache[tuple[str, ...], tn.Trace] = LRUCache(MAX_TRAVERSALS)
         self._lock = threading.Lock()
 
     def build_offer(self, session: Session | None, brought: str | None) -> str:
@@ -151,15 +152,13 @@ class Comparer:
     def _traverse(self, spec: str, view: OpenPicture, policy: str, tell: Tell) -> tn.Trace:
         key = (spec, view.source.identity, policy)
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
+            known = self._known.get(key)
+        if known is not None:
+            return known
         tell(f"Looking at {view.info.title} with {self.explorer.models.find_choice(spec).title}")
         trace = replace(self.explorer.traverse(spec, view.source, policy=policy), seen=None)
         with self._lock:
             self._known[key] = trace
-            while len(self._known) > MAX_TRAVERSALS:
-                self._known.popitem(last=False)
         return trace
 
     # Pictures and names --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 
 import tnet_core as tn
 from pages.explore.links import plan_cells
@@ -39,6 +40,7 @@ from viz.explore.payload import build_scene_payload, build_steer_payload
 Tell = Callable[[str], None]  # told what is being done
 Scene = tuple[Session, str]  # and what the stage is sent, as JSON
 Looks = tuple[int, ...]  # positions in `trace.locations`
+MAX_EXAMPLES = 64  # remembered traversals of examples, about 0.5 MB each; all that are bundled, in their own mode
 LANDING = "tnet-lite0-pets"  # its first example shows in one look what this is about
 
 
@@ -52,7 +54,8 @@ class Explorer:
     def __init__(self, models: ModelCache, *, local: bool = False) -> None:
         self.models, self.local = models, local
         self._images = OpenImages()
-        self._examples: dict[tuple[str, int, SamplingMode], Scene] = {}
+        self._examples: LRUCache[tuple[str, int, SamplingMode], Scene] = LRUCache(MAX_EXAMPLES)
+        self._examples_lock = threading.Lock()  # reading notes the use, too
         self._scenes = itertools.count(1)
         self._fetched: dict[str, tuple[ExamplePicture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
@@ -115,11 +118,17 @@ class Explorer:
         if isinstance(where, str):
             return self._number(self._traverse(wanted, tell))
         key = spec, where, wanted.mode
-        known = self._examples.get(key)  # needs no turn at the cores
+        known = self._find_example(key)  # needs no turn at the cores
         if known is None:
             with self._lock:  # the same for everybody, so traversed once
-                known = self._examples[key] = self._examples.get(key) or self._traverse(wanted)
+                known = self._find_example(key) or self._traverse(wanted)
+                with self._examples_lock:
+                    self._examples[key] = known
         return self._number(known)
+
+    def _find_example(self, key: tuple[str, int, SamplingMode]) -> Scene | None:
+        with self._examples_lock:
+            return self._examples.get(key)
 
     def _number(self, made: Scene) -> Scene:
         """Give a scene a number of its own: a page names it, and the same picture again is another scene."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cachetools import LRUCache
+
 from tnet_core.building import build
 from tnet_core.checkpoints.card import CheckpointCard, card_of
 from tnet_core.checkpoints.format import Notice
@@ -48,7 +50,7 @@ class ModelCache:
         self._registry = registry
         self._fallback = fallback  # preset that is built, untrained, where no checkpoint is usable
         self._device = device
-        self._models: dict[str, TNet] = {}  # the one used last at the end
+        self._models: LRUCache[str, TNet] = LRUCache(MAX_MODELS)
         self._cards: dict[str, CheckpointCard] = {}
         self._named: str | None = None  # by the user, at the start
         self._lock = threading.RLock()
@@ -78,9 +80,8 @@ class ModelCache:
             for entry in self._registry:
                 if entry.id not in self._cards:
                     self._add_card(entry.id, partial(entry_card, entry, on_notice=_ignore))
-            for spec, model in self._models.items():
-                if spec not in self._cards and spec != UNTRAINED:
-                    self._add_card(spec, partial(card_of, model))
+            for spec in self._models.keys() - self._cards.keys() - {UNTRAINED}:
+                self._add_card(spec, partial(card_of, self._models[spec]))
             return list(self._cards.values())
 
     def _add_card(self, spec: str, make: Callable[[], CheckpointCard]) -> None:
@@ -113,7 +114,7 @@ class ModelCache:
         """Return the model of a choice; nothing that is not offered is opened."""
         with self._lock:
             if spec in self._models:
-                return self._remember(spec, self._models.pop(spec))
+                return self._models[spec]
             self.find_choice(spec)
             if spec == UNTRAINED:
                 return self._remember(spec, self._optimise(build(preset(self._fallback), seed=0, device=self._device)))
@@ -181,8 +182,6 @@ class ModelCache:
 
     def _remember(self, spec: str, model: TNet) -> TNet:
         self._models[spec] = model
-        while len(self._models) > MAX_MODELS:
-            del self._models[next(iter(self._models))]
         return model
 
 

@@ -8,10 +8,11 @@ import signal
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from cachetools import Cache, LRUCache
 
 import tnet_core as tn
 
@@ -67,10 +68,10 @@ _Key = tuple[str, int, int, int, int]
 
 
 class OpenImages:
-    """Image sources by file, as long as the file stays as it is; the one used last at the end."""
+    """Image sources by file, as long as the file stays as it is."""
 
     def __init__(self) -> None:
-        self._sources: OrderedDict[_Key, tn.ImageSource] = OrderedDict()
+        self._sources: LRUCache[_Key, tn.ImageSource] = LRUCache(MAX_OPEN_FILES)
         self._lock = threading.Lock()
 
     def open(self, path: Path, most_pixels: int | None) -> tn.ImageSource:
@@ -82,19 +83,19 @@ class OpenImages:
         except (OSError, ValueError):
             raise tn.TNetError(PICTURE_GONE) from None
         with self._lock:
-            source = self._sources.pop(key, None)
-            if source is not None:
-                self._sources[key] = source
-                return source
+            source = self._sources.get(key)
+        if source is not None:
+            return source
         source = tn.ImageSource.open(path, most_pixels=most_pixels)
         with self._lock:
             self._sources[key] = source
-            while (
-                len(self._sources) > MAX_OPEN_FILES
-                or sum(source.held for source in self._sources.values()) > MAX_OPEN_BYTES
-            ):
-                self._sources.popitem(last=False)
+            while self._count_bytes() > MAX_OPEN_BYTES:
+                self._sources.popitem()  # the one that was not used for longest
         return source
+
+    def _count_bytes(self) -> int:
+        """Return what all hold now, which grows while they are read; asking for it here is no use of them."""
+        return sum(Cache.__getitem__(self._sources, key).held for key in self._sources)
 
 
 def _key(path: Path) -> _Key:

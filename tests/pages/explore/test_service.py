@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
+from pages.explore import service
 from pages.explore.service import Explorer
 from pages.limits import MAX_LOOKS_PER_PAGE, largest_budget
 from pages.server.model_cache import UNTRAINED, ModelCache
@@ -52,6 +53,23 @@ def test_an_example_is_traversed_once_for_everybody(explorer: Explorer) -> None:
     assert sum(calls.batches) == 26
     known = weights(steered)
     np.testing.assert_allclose(known[1, 3], explorer.open_trace(session).weights(subset=(1, 3)), rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_of_examples_those_used_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_EXAMPLES", 2)
+    explorer = Explorer(build_model_cache())
+    spec = explorer.landing
+    assert len(explorer.list_pictures(spec)) >= 3
+
+    def open_trace(number: int) -> tn.Trace:
+        return explorer.open_picture(spec, number)[0].trace
+
+    first, second = open_trace(0), open_trace(1)
+    assert open_trace(0) is first  # used again
+    open_trace(2)
+    assert open_trace(0) is first
+    assert open_trace(1) is not second
 
 
 @pytest.mark.slow
