@@ -149,14 +149,15 @@ def look_at_a_new_cell(page: Page, explorer: Explorer) -> None:
     assert_shows(page, trace, looks)
 
 
-def test_a_dropped_connection_is_made_again(site: Any) -> None:
+@pytest.mark.parametrize("request_of", ["queue/join", "queue/data"], ids=["the call", "its answer"])
+def test_a_request_that_is_dropped_is_made_again(site: Any, request_of: str) -> None:
     dropped: list[str] = []
 
     def drop(route: Route) -> None:
         dropped.append(route.request.url)
         route.abort()
 
-    site.page.route("**/queue/data*", drop, times=1)
+    site.page.route(f"**/{request_of}*", drop, times=1)
     look_at_a_new_cell(site.page, site.explorer)
     assert len(dropped) == 1
 
