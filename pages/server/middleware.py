@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.access import is_uploaded
+from pages.server.compression import StreamCompression
+from pages.server.headers import ResponseHeaders
 from pages.server.preview import LinkPreview
-from pages.server.responses import ResponseHeaders, StreamCompression
 from pages.server.scripts import answer_script, read_route
 
 MAX_CALL_BYTES = 1_000_000  # what the page sends is far smaller

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from pages.server.compression import GZIP
+from pages.server.headers import HEADERS
 from pages.server.middleware import middleware_options
-from pages.server.responses import GZIP, HEADERS
 from tests.support.coroutines import run_coroutine
 
 PAGE = b"<p>TNet Explorer</p>" * 1000

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from starlette.types import Message
 
-from pages.server.responses import GZIP, StreamCompression
+from pages.server.compression import GZIP, StreamCompression
 from tests.support.coroutines import run_coroutine
 
 EVENTS = [b"data: first\n\n", b"data: " + base64.b64encode(random.Random(1).randbytes(60_000)) + b"\n\n"]

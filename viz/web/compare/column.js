@@ -3,7 +3,7 @@
 import { sayCalibrated } from "../core/scene.js";
 import { ordinal, percent, times } from "../core/text.js";
 import { build } from "../ui/dom.js";
-import { describeOrigin, drawClass, listClasses } from "../ui/ledger.js";
+import { describeOrigin, drawClass, listClasses } from "../ui/ledger_rows.js";
 import { SMALL, drawKey, drawLineChart } from "../ui/line_chart.js";
 import { buildPicture, drawPicture } from "../ui/picture.js";
 import { courseOf, pathKey } from "./view.js";

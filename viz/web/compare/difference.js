@@ -2,7 +2,7 @@
 
 import { fixed, signed } from "../core/text.js";
 import { build, buildGroup, buildOption } from "../ui/dom.js";
-import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger.js";
+import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger_rows.js";
 import { SIDES, ledgerOf } from "./view.js";
 
 export const buildFirstClasses = () => [

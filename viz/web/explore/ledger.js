@@ -4,7 +4,7 @@
 import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
 import { MINUS, addingUp, fixed, percent, short, signed, signedFixed } from "../core/text.js";
 import { build, buildGroup, buildOption } from "../ui/dom.js";
-import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger.js";
+import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger_rows.js";
 import { focusedPlace, refocus } from "./controls.js";
 import { NONE, RIVAL, SECOND, courseOf } from "./state.js";
 

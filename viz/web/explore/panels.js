@@ -3,7 +3,7 @@
 import { alone, calledRow, sayCalibrated } from "../core/scene.js";
 import { MINUS, counted, ordinal, percent, short, signed } from "../core/text.js";
 import { build } from "../ui/dom.js";
-import { describeOrigin, drawClass, listClasses, sideOf } from "../ui/ledger.js";
+import { describeOrigin, drawClass, listClasses, sideOf } from "../ui/ledger_rows.js";
 import { LARGE, drawKey, drawLineChart, readPlace } from "../ui/line_chart.js";
 import { courseOf, ruleOf, stopAt } from "./state.js";
 

@@ -25,8 +25,3 @@ export const buildOption = (value, text, disabled = false) => build("option", { 
 export function buildGroup(label, options) {
   return build("optgroup", { label }, options);
 }
-
-// Shows how far a slider is: style sheets draw the part before its thumb.
-export function markReach(slider, share) {
-  slider.style.setProperty("--at", `${100 * share}%`);
-}
