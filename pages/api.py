@@ -88,13 +88,13 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
         """
         session = read_session_id(request)
         with report_errors():
-            asked = evaluator.check_request(
+            task = evaluator.check_request(
                 find_checkpoint(explorer, checkpoint),
                 10 if budget is None else budget,
                 ["centre", "random"] if policies is None else policies,
                 evaluator.max_images if limit is None else limit,
             )
-            work = partial(evaluator.evaluate, session, data, None, asked, lambda *_: None)
+            work = partial(evaluator.evaluate, session, data, None, task, lambda *_: None)
             try:
                 # Gradio cancels what waits in its loop, but never a thread of its own.
                 found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
@@ -103,8 +103,8 @@ def build_api(explorer: Explorer, evaluator: Evaluator) -> None:
                 raise
         return {"evaluation": found.content, "notices": found.notices}
 
-    def traverse_upload(image: Any, *asked: Any) -> tn.Trace:
-        return traverse_file(explorer, lambda: resolve_upload(image, "The image"), *asked)
+    def traverse_upload(image: Any, *options: Any) -> tn.Trace:
+        return traverse_file(explorer, lambda: resolve_upload(image, "The image"), *options)
 
     for function in (traverse, budget_curve, contributions):
         checked = report_errors()(function)
@@ -159,10 +159,8 @@ def check_page_budget(config: tn.TNetConfig, budget: Any, levels: int | None = N
         return largest_budget(config, levels)
     if levels is not None and levels > config.levels:
         budget = trained_budget(config, levels, () if budget is None else budget_entries(budget))
-    asked, most = (
-        check_budget(config, budget, levels),
-        max(MAX_LOOKS_PER_TRAVERSAL, count_looks(largest_budget(config))),
-    )
-    if count_looks(asked) > most:
-        raise tn.TNetError(f"A budget of {count_looks(asked)} looks is too large here; at most {most} are taken.")
-    return asked
+    checked = check_budget(config, budget, levels)
+    looks, most = count_looks(checked), max(MAX_LOOKS_PER_TRAVERSAL, count_looks(largest_budget(config)))
+    if looks > most:
+        raise tn.TNetError(f"A budget of {looks} looks is too large here; at most {most} are taken.")
+    return checked

@@ -77,8 +77,8 @@ def largest_budget(config: TNetConfig, levels: int | None = None) -> tuple[int, 
 
 def opening_budget(trace: Trace) -> tuple[int, ...]:
     """Return the budget a page opens with: that of training, as far as the traversal goes."""
-    wanted = trained_budget(trace.config, trace.levels)
-    return tuple(min(looks, most) for looks, most in zip(wanted, trace.budget, strict=True))
+    trained = trained_budget(trace.config, trace.levels)
+    return tuple(min(looks, most) for looks, most in zip(trained, trace.budget, strict=True))
 
 
 def count_looks(budget: Sequence[int]) -> int:

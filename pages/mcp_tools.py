@@ -69,8 +69,8 @@ def build_server(explorer: Explorer) -> MCPServer[Any]:
         except tn.TNetError as error:
             raise ToolError(str(error)) from None
 
-    def look(image: str, *asked: Any) -> tn.Trace:
-        return traverse_file(explorer, partial(resolve_picture, image), *asked)
+    def look(image: str, *options: Any) -> tn.Trace:
+        return traverse_file(explorer, partial(resolve_picture, image), *options)
 
     @server.tool()
     async def traverse(

@@ -67,16 +67,16 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
                 saved = gr.HTML(render_downloads(first), **plain, elem_id="accuracy-csv")
         gr.HTML(render_explanation(), **plain)
 
-    asked = [data, x, y, *picks, slider]
+    settings = [data, x, y, *picks, slider]
     drawn = [head, chart, key, rows, saved]
-    furnished = [data, *picks, slider]
+    choosers = [data, *picks, slider]
 
     def on_choice(mine: tuple[VisitorEvaluation, ...], before: str, *values: Any) -> list[Any]:
         """Draw what is chosen; another data set brings its own curves, even while those of the last are ticked."""
         catalogue = add_visitor_data(cache.catalogue, mine)
         data, _, _, *ticked, _ = values
         if data == before and not is_of_other_data(catalogue, data, *ticked):
-            return [gr.skip(), *[gr.skip()] * len(furnished), *render(select(catalogue, *values))]
+            return [gr.skip(), *[gr.skip()] * len(choosers), *render(select(catalogue, *values))]
         shown = select_defaults(catalogue, *values[:3])
         return [shown.data.key, *update_controls(catalogue, shown)]
 
@@ -94,7 +94,7 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
             axes = [gr.update(value=shown.x.name), gr.update(value=shown.y.name)]
             return [True, shown.data.key, *axes, *update_controls(catalogue, shown), before]
         if catalogue is built:
-            return [True, *[gr.skip()] * (len(furnished) + len(drawn) + 4)]
+            return [True, *[gr.skip()] * (len(choosers) + len(drawn) + 4)]
         newest = mine[-1] if mine and mine[-1].number > before else None
         shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
         changes = update_controls(catalogue, shown)
@@ -111,11 +111,15 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
     # One event for all controls: of quick clicks the last one's answer comes last.
     controls: list[Any] = [data, x, y, *picks]
     gr.on(
-        [c.input for c in controls], on_choice, [own, shown_data, *asked], [shown_data, *furnished, *drawn], **listening
+        [c.input for c in controls],
+        on_choice,
+        [own, shown_data, *settings],
+        [shown_data, *choosers, *drawn],
+        **listening,
     )
     if isinstance(tab, gr.Tab):
-        opening = [was_opened, shown_data, x, y, *furnished, *drawn, presented]
-        tab.select(on_open, [own, presented, was_opened, *asked], opening, **listening)
+        opening = [was_opened, shown_data, x, y, *choosers, *drawn, presented]
+        tab.select(on_open, [own, presented, was_opened, *settings], opening, **listening)
 
 
 def render(shown: Selection) -> list[Any]:

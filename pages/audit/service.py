@@ -104,14 +104,14 @@ class Auditor:
         return render_report(found, trace, about.subject)
 
 
-def _find_class(trace: tn.Trace, asked: Any, label: int | None) -> int:
-    if asked == PREDICTED:
+def _find_class(trace: tn.Trace, chosen: Any, label: int | None) -> int:
+    if chosen == PREDICTED:
         return trace.prediction
-    if asked == LABEL and label is not None:
+    if chosen == LABEL and label is not None:
         return label
-    if isinstance(asked, str) and asked.isascii() and asked.isdigit() and len(asked) < 10:
-        return trace.class_index(int(asked))
-    raise tn.TNetError(f"There is no class {asked!r:.80} to report on.")
+    if isinstance(chosen, str) and chosen.isascii() and chosen.isdigit() and len(chosen) < 10:
+        return trace.class_index(int(chosen))
+    raise tn.TNetError(f"There is no class {chosen!r:.80} to report on.")
 
 
 def select_looks(trace: tn.Trace) -> tuple[int, ...]:

@@ -125,6 +125,6 @@ def build_faithfulness_panel(explorer: Explorer, explored: Explored) -> None:
     panel.expand(on_expand, [session, shown], [is_open, *picture], **reporting)
     panel.collapse(on_collapse, None, [is_open], show_progress="hidden", **_LISTENING)
     session.change(on_picture, [is_open, session, shown], picture, trigger_mode="always_last", **turn)
-    asked: dict[str, Any] = {"inputs": [cls, looks, session, shown], "outputs": picture, "trigger_mode": "always_last"}
-    cls.input(on_report, **asked, **reporting)
-    looks.input(on_report, **asked, **reporting)
+    wiring: dict[str, Any] = {"inputs": [cls, looks, session, shown], "outputs": picture, "trigger_mode": "always_last"}
+    cls.input(on_report, **wiring, **reporting)
+    looks.input(on_report, **wiring, **reporting)

@@ -71,17 +71,17 @@ class Comparer:
         """Return the name of an uploaded picture that can be opened."""
         return self.explorer.load_picture(self.explorer.landing, str(file))[1].title
 
-    def build_pair(self, session: Session | None, brought: str | None, asked: Any, progress: Progress) -> str:
+    def build_pair(self, session: Session | None, brought: str | None, call: Any, progress: Progress) -> str:
         """Return both sides of a question that anybody may have written."""
         session = require_session(session)
-        if not isinstance(asked, dict) or asked.get("mode") not in MODES:
+        if not isinstance(call, dict) or call.get("mode") not in MODES:
             raise tn.TNetError("Policies, checkpoints or pictures can be compared, nothing else.")
-        if asked.get("scene") != session.scene:
+        if call.get("scene") != session.scene:
             raise tn.TNetError("Another picture was opened in Explore meanwhile: open this tab again.")
-        sides = [side for side in (asked.get("a"), asked.get("b")) if isinstance(side, dict)]
+        sides = [side for side in (call.get("a"), call.get("b")) if isinstance(side, dict)]
         if len(sides) != 2:
             raise tn.TNetError("A comparison has two sides, A and B.")
-        mode = asked["mode"]
+        mode = call["mode"]
         build = {
             "policies": self._build_policy_side,
             "checkpoints": self._build_checkpoint_side,
@@ -93,44 +93,44 @@ class Comparer:
     # One side ------------------------------------------------------------------------------------
 
     def _build_checkpoint_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
-        wanted = side.get("checkpoint")
-        chosen = self.explorer.models.find_choice(wanted if isinstance(wanted, str) else "")
+        spec = side.get("checkpoint")
+        chosen = self.explorer.models.find_choice(spec if isinstance(spec, str) else "")
         view = self._open(session, session.where)
         trace = self._trace_learned(session, chosen.spec, view, tell)
         return self._build_column(chosen.title, trace, view, chosen.spec)
 
     def _build_picture_side(self, session: Session, brought: str | None, side: dict[str, Any], tell: Tell) -> Column:
-        wanted = side.get("picture")
+        picture = side.get("picture")
         where: Where = session.where
-        if wanted == "brought" and brought is not None:
+        if picture == "brought" and brought is not None:
             where = brought
-        elif wanted != "current":
-            where = whole(wanted, "The number of an example", 0)
+        elif picture != "current":
+            where = whole(picture, "The number of an example", 0)
         view = self._open(session, where)
         trace = self._trace_learned(session, session.spec, view, tell)
         return self._build_column(view.info.title, trace, view, session.spec)
 
     def _build_policy_side(self, session: Session, _: str | None, side: dict[str, Any], tell: Tell) -> Column:
         view = self._open(session, session.where)
-        own, wanted = self._trace_learned(session, session.spec, view, tell), side.get("policy")
-        if wanted == "hand" and (otherwise := explain_other_sampling(session.trace)):
+        own, policy = self._trace_learned(session, session.spec, view, tell), side.get("policy")
+        if policy == "hand" and (otherwise := explain_other_sampling(session.trace)):
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
-        if wanted == "hand":
+        if policy == "hand":
             plan: Any = entries(side.get("plan"), "The looks chosen in Explore")
             trace = compare.retake_looks(self.explorer.open_trace(session), plan)
             return self._build_column("your looks in Explore", trace, view, session.spec)
-        if wanted == "own":
+        if policy == "own":
             if own.levels != 2:
                 raise tn.TNetError("Cells of your own can be compared for models of two levels only.")
             cells = list(entries(side.get("cells"), "Your own cells"))
             return self._build_column("your own cells", compare.order_by_policy(own, cells), view, session.spec)
-        if wanted == "random":
+        if policy == "random":
             seed = whole(side.get("seed"), "The seed", 0, MAX_SEED)
             name, title = f"random:{seed}", f"at random, seed {seed}"
-        elif isinstance(wanted, str) and wanted in POLICY_TITLES:
-            name, title = wanted, POLICY_TITLES[wanted]
+        elif isinstance(policy, str) and policy in POLICY_TITLES:
+            name, title = policy, POLICY_TITLES[policy]
         else:
-            raise tn.TNetError(f"There is no policy {wanted!r:.60} to compare.")
+            raise tn.TNetError(f"There is no policy {policy!r:.60} to compare.")
         return self._build_column(title, self._trace_policy(name, own, session.spec, view, tell), view, session.spec)
 
     # Traversals ----------------------------------------------------------------------------------
@@ -181,12 +181,12 @@ class Comparer:
     def _describe_common(self, session: Session, mode: str, a: Column) -> str:
         """Describe what both sides have in common."""
         title, picture = self.explorer.models.find_choice(session.spec).title, a.info.title
-        told = {
+        common = {
             "policies": f"Both sides: {title}, looking at {picture}.",
             "checkpoints": f"Both sides: {picture}, looked at as each network chooses.",
             "pictures": f"Both sides: {title}, looking as it chooses.",
         }[mode]
-        return f"{told} {explain_other_sampling(session.trace)}".strip()
+        return f"{common} {explain_other_sampling(session.trace)}".strip()
 
 
 def find_most_alike(spec: str, specs: list[str]) -> str | None:

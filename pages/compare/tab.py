@@ -51,7 +51,7 @@ def build_compare_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
         def tell(done: int, what: str) -> None:
             progress((done, 2), what, unit="sides")
 
-        return calls.answer(event, lambda asked: [comparer.build_pair(session, brought, asked, tell)])[0]
+        return calls.answer(event, lambda call: [comparer.build_pair(session, brought, call, tell)])[0]
 
     def on_upload(file: str) -> list[Any]:
         try:

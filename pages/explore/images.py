@@ -18,12 +18,12 @@ from viz.explore.animation import build_animation_payload
 from viz.report.page import build_original_payload, build_report_parts
 
 
-def read_part(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
+def read_part(explorer: Explorer, session: Session | None, call: Any) -> dict[str, Any]:
     """Return pixels `box` = x0, y0, x1, y1 of the session's own picture, without loss."""
-    session, asked = require_session(session, SESSION_EXPIRED), asked if isinstance(asked, dict) else {}
-    session.check_scene(asked.get("scene"))
+    session, call = require_session(session, SESSION_EXPIRED), call if isinstance(call, dict) else {}
+    session.check_scene(call.get("scene"))
     image = session.trace.image
-    x0, y0, x1, y1 = check_box(asked.get("box"), image.width, image.height)  # before anything is opened
+    x0, y0, x1, y1 = check_box(call.get("box"), image.width, image.height)  # before anything is opened
     source, _ = explorer.load_picture(session.spec, session.where)
     if not source.info().is_same(image):
         raise tn.TNetError("The file of this picture has changed since it was opened: open it again.")
@@ -45,14 +45,14 @@ def check_box(box: Any, width: int, height: int) -> tuple[int, int, int, int]:
     return x0, y0, x1, y1
 
 
-def read_file(explorer: Explorer, session: Session | None, asked: Any) -> dict[str, Any]:
-    """Return the file that `asked` names, of the scene it was asked from."""
-    asked = asked if isinstance(asked, dict) else {}
-    what = asked.get("what")
+def read_file(explorer: Explorer, session: Session | None, call: Any) -> dict[str, Any]:
+    """Return the file that a call names, of the scene it is about."""
+    call = call if isinstance(call, dict) else {}
+    what = call.get("what")
     if what == "report":  # the same for all: the page adds what it shows
         return build_report_parts()
     session = require_session(session, SESSION_EXPIRED)
-    session.check_scene(asked.get("scene"))
+    session.check_scene(call.get("scene"))
     if what == "trace":
         return {"kind": "file", "text": explorer.open_trace(session).to_json()}
     if what == "sha256":  # of a large file: a report names it, the page itself does not need it
@@ -60,7 +60,7 @@ def read_file(explorer: Explorer, session: Session | None, asked: Any) -> dict[s
     if what == "original":
         return build_original_payload(_find_original(explorer, session))
     if what == "animation":
-        looks = session.trace.select(subset=asked.get("plan"))
+        looks = session.trace.select(subset=call.get("plan"))
         source, info = explorer.load_picture(session.spec, session.where)
         credit = ", ".join(filter(None, (info.title, info.credit)))
         return build_animation_payload(explorer.open_trace(session), source, looks, credit)

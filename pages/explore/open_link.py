@@ -37,12 +37,12 @@ def open_link(explorer: Explorer, parameters: Iterable[tuple[str, str]], tell: T
     """Open the picture that the parameters name; what is wrong with them is told, and the rest is followed."""
     link, wrong = parse_link(parameters)
     spec, shown = explorer.landing, None
-    wanted = link.checkpoint
-    if wanted is None and link != Link() and "checkpoint" not in wrong:
-        wanted = explorer.default  # numbers of classes and names of examples are about that one
-    if wanted not in (None, spec):
+    target = link.checkpoint
+    if target is None and link != Link() and "checkpoint" not in wrong:
+        target = explorer.default  # numbers of classes and names of examples are about that one
+    if target not in (None, spec):
         try:
-            spec = _require_offered(explorer, str(wanted))
+            spec = _require_offered(explorer, str(target))
             tell("Opening the checkpoint")  # may wait for a download
             shown = explorer.build_panel(spec)
             tell("Looking at the picture")
@@ -74,10 +74,10 @@ def strip_full_stop(error: tn.TNetError) -> str:
     return str(error).rstrip(".")
 
 
-def _require_offered(explorer: Explorer, wanted: str) -> str:
-    if wanted not in (choice.spec for choice in explorer.models.choices):
-        raise tn.TNetError(f"the checkpoint '{wanted}' is not offered here")
-    return wanted
+def _require_offered(explorer: Explorer, target: str) -> str:
+    if target not in (choice.spec for choice in explorer.models.choices):
+        raise tn.TNetError(f"the checkpoint '{target}' is not offered here")
+    return target
 
 
 def _find_owner(explorer: Explorer, example: str | None) -> str:

@@ -114,14 +114,14 @@ class Explorer:
 
         Every smaller budget follows from that. Of `mode`, only what makes a difference for the picture is followed.
         """
-        wanted = Session(spec, where, _NOTHING, mode=self.simplify_mode(spec, where, mode))
+        opening = Session(spec, where, _NOTHING, mode=self.simplify_mode(spec, where, mode))
         if isinstance(where, str):
-            return self._number(self._traverse(wanted, tell))
-        key = spec, where, wanted.mode
+            return self._number(self._traverse(opening, tell))
+        key = spec, where, opening.mode
         known = self._find_example(key)  # needs no turn at the cores
         if known is None:
             with self._lock:  # the same for everybody, so traversed once
-                known = self._find_example(key) or self._traverse(wanted)
+                known = self._find_example(key) or self._traverse(opening)
                 with self._examples_lock:
                     self._examples[key] = known
         return self._number(known)
@@ -158,20 +158,20 @@ class Explorer:
             session = self._add_looks(session, added)
         return session, sent, self._describe_looks(session, plan, known)
 
-    def steer(self, session: Session | None, asked: Any) -> tuple[Session, dict[str, Any]]:
+    def steer(self, session: Session | None, call: Any) -> tuple[Session, dict[str, Any]]:
         """Show looks chosen by hand: `plan` are positions, `add` is one more cell to look at.
 
         The page knows the first `known` looks and is sent the others, whether they were taken now or an answer got
         lost. It names the `steps` of the plan whose weights it lacks; without them all are sent.
         """
         session = require_session(session, SESSION_EXPIRED)
-        if not isinstance(asked, dict):
+        if not isinstance(call, dict):
             raise tn.TNetError("Looks are chosen by a list of positions.")
-        session.check_scene(asked.get("scene", session.scene))
+        session.check_scene(call.get("scene", session.scene))
         trace = session.trace
         count, cells = len(trace.locations), trace.config.cells
-        known = whole(asked.get("known", count), "The number of known looks", 0, count)
-        plan, add, steps = trace.select(subset=asked.get("plan")), asked.get("add"), asked.get("steps")
+        known = whole(call.get("known", count), "The number of known looks", 0, count)
+        plan, add, steps = trace.select(subset=call.get("plan")), call.get("add"), call.get("steps")
         if add is not None:
             if not isinstance(add, dict):
                 raise tn.TNetError("A look to add is a cell of a grid.")

@@ -15,7 +15,7 @@ from pages.explore.images import read_file, read_part
 from pages.explore.open_link import build_address, open_link
 from pages.explore.service import Explorer, Tell
 from pages.limits import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
-from pages.sampling import parse_mode as mode_wanted
+from pages.sampling import parse_mode
 from pages.server.access import is_local_request, resolve_local_file
 from pages.server.rpc import CALL_OPTIONS, PageCalls, add_fields, build_channel, push, read_event, read_query
 from pages.server.sessions import (
@@ -95,20 +95,20 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
 
     def attempt(order: PageCalls, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
         """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
-        wish = order.request_picture(spec)
+        picture_request = order.request_picture(spec)
         try:
             made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
-            return show_problem(error) if order.reject(wish, spec) else nothing
-        return show(spec, where, made, sent) if order.accept(wish, made, where) else nothing
+            return show_problem(error) if order.reject(picture_request, spec) else nothing
+        return show(spec, where, made, sent) if order.accept(picture_request, made, where) else nothing
 
     def on_load(order: PageCalls, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
-        wish = order.request_checkpoint(explorer.landing)
+        picture_request = order.request_checkpoint(explorer.landing)
         try:
             found = open_link(explorer, read_query(request), lambda what: progress(0, desc=what))
         except tn.TNetError as error:
             return [*still, *show_problem(error)]
-        if not order.accept(wish, found.session, found.where, found.spec):
+        if not order.accept(picture_request, found.session, found.where, found.spec):
             return [*still, *nothing]
         order.mode = found.session.mode
         changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
@@ -134,47 +134,47 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return attempt(order, spec, where, lambda what: progress(0, desc=what))
 
     def on_checkpoint(
-        order: PageCalls, wanted: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
+        order: PageCalls, target: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         kept = None if session is None else session.where
         where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
-        return open_at(order, wanted if isinstance(wanted, str) else "", where, spec, progress)
+        return open_at(order, target if isinstance(target, str) else "", where, spec, progress)
 
-    def open_at(order: PageCalls, wanted: str, where: Where, spec: str, progress: gr.Progress) -> list[Any]:
+    def open_at(order: PageCalls, target: str, where: Where, spec: str, progress: gr.Progress) -> list[Any]:
         """Open a picture under another checkpoint than the one the page is at, or under the same."""
         progress(0, desc="Opening the checkpoint")
-        wish = order.request_checkpoint(wanted)
+        picture_request = order.request_checkpoint(target)
         try:
-            explorer.models.find_choice(wanted)
-            new = explorer.build_panel(wanted)
+            explorer.models.find_choice(target)
+            new = explorer.build_panel(target)
             progress(0.5, desc="Looking at the picture")
-            made, sent = explorer.open_picture(wanted, where, mode=order.mode)
+            made, sent = explorer.open_picture(target, where, mode=order.mode)
         except tn.TNetError as error:
-            if not order.reject(wish, spec):
+            if not order.reject(picture_request, spec):
                 return [*still, *nothing]
             return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
-        if not order.accept(wish, made, where):
+        if not order.accept(picture_request, made, where):
             return [*still, *nothing]
-        return [wanted, *list_updates(new), *show(wanted, where, made, sent)]
+        return [target, *list_updates(new), *show(target, where, made, sent)]
 
     def on_sample(
         order: PageCalls, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
     ) -> list[Any]:
         """Cut the looks at the same picture from other pixels. Pictures after it are looked at in the same way."""
 
-        def run(asked: dict[str, Any]) -> list[Any]:
+        def run(call: dict[str, Any]) -> list[Any]:
             current = require_session(session, SESSION_EXPIRED)
-            current.check_scene(asked.get("scene"))
-            wish = order.request_picture(current.spec)
-            mode = mode_wanted(asked.get("sampling"), asked.get("levels"))
+            current.check_scene(call.get("scene"))
+            picture_request = order.request_picture(current.spec)
+            mode = parse_mode(call.get("sampling"), call.get("levels"))
             try:
                 made, sent = explorer.open_picture(
                     current.spec, current.where, lambda what: progress(0, desc=what), mode
                 )
             except tn.TNetError:
-                order.reject(wish, current.spec)
+                order.reject(picture_request, current.spec)
                 raise
-            if not order.accept(wish, made, current.where):
+            if not order.accept(picture_request, made, current.where):
                 raise tn.TNetError("Something else was chosen meanwhile.")
             order.mode = mode
             return [made, add_fields(sent, link=build_address(explorer, current.spec, current.where))]
@@ -192,10 +192,10 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return [render_gallery(explorer.list_pictures(spec), selected), gr.update(visible=False), ""]
 
     def on_steer(order: PageCalls, session: Session | None, event: gr.EventData) -> list[Any]:
-        def run(asked: dict[str, Any]) -> list[Any]:
+        def run(call: dict[str, Any]) -> list[Any]:
             with order.steering:
                 current = order.find_session(session)
-                made, answer = explorer.steer(current, asked)
+                made, answer = explorer.steer(current, call)
                 if made is current:
                     return [gr.skip(), answer]
                 if order.find_session(session) is not current:
@@ -208,13 +208,13 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     def on_reopen(order: PageCalls, event: gr.EventData, progress: gr.Progress = PROGRESS) -> list[Any]:
         """Open what a page shows that the server has forgotten: the link that it would share names all of it."""
 
-        def run(asked: dict[str, Any]) -> list[Any]:
-            parameters = parse_qsl(str(asked.get("link", "")))
+        def run(call: dict[str, Any]) -> list[Any]:
+            parameters = parse_qsl(str(call.get("link", "")))
             if "example" not in dict(parameters):
                 raise SessionExpiredError(UPLOAD_FORGOTTEN)
-            wish = order.request_checkpoint(explorer.landing)
+            picture_request = order.request_checkpoint(explorer.landing)
             found = open_link(explorer, parameters, lambda what: progress(0, desc=what))
-            if not order.accept(wish, found.session, found.where, found.spec):
+            if not order.accept(picture_request, found.session, found.where, found.spec):
                 raise tn.TNetError("Something else was chosen meanwhile.")
             order.mode = found.session.mode
             link = build_address(explorer, found.spec, found.where)
@@ -224,10 +224,10 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return order.answer(event, run, states=2)
 
     def on_zoom(order: PageCalls, session: Session | None, event: gr.EventData) -> str:
-        return order.answer(event, lambda asked: [read_part(explorer, session, asked)])[0]
+        return order.answer(event, lambda call: [read_part(explorer, session, call)])[0]
 
     def on_take(order: PageCalls, session: Session | None, event: gr.EventData) -> str:
-        return order.answer(event, lambda asked: [read_file(explorer, session, asked)])[0]
+        return order.answer(event, lambda call: [read_file(explorer, session, call)])[0]
 
     # Traversals wait for one another in the explorer; what is known already need not wait for them.
     run: dict[str, Any] = {"concurrency_id": "explore", "concurrency_limit": MAX_PARALLEL_TRAVERSALS}

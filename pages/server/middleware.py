@@ -99,10 +99,10 @@ class RequestFilter:
 
 def check_length(scope: Scope, most: int) -> None:
     """Refuse a body that does not tell its length, or is too long: one cut off on the way would leave files behind."""
-    told = dict(scope["headers"]).get(b"content-length", b"")
-    if not told.isdigit():
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    if not length.isdigit():
         raise RefusedError(411, "The request does not tell its length.")
-    if int(told) > most:
+    if int(length) > most:
         raise RefusedError(413, f"The request is too large; {most} bytes are the limit.")
 
 
@@ -131,11 +131,11 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 def check_call(body: bytes, app: App, waits: bool) -> None:
     """Refuse all but functions that exist, called as the page calls them, with no file but an uploaded one."""
     try:
-        asked = json.loads(body)
+        call = json.loads(body)
     except (ValueError, RecursionError):
         raise RefusedError(400, "The request is not JSON.") from None
-    asked = asked if isinstance(asked, dict) else {}
-    number, data, session = asked.get("fn_index"), asked.get("data"), asked.get("session_hash")
+    call = call if isinstance(call, dict) else {}
+    number, data, session = call.get("fn_index"), call.get("data"), call.get("session_hash")
     function = app.get_blocks().fns.get(number) if type(number) is int else None
     if function is None or bool(function.queue) is not waits:
         raise RefusedError(400, "The page has no such function.")
@@ -144,7 +144,7 @@ def check_call(body: bytes, app: App, waits: bool) -> None:
     if not isinstance(session, str) or not 0 < len(session) <= MAX_SESSION_CHARACTERS:
         raise RefusedError(400, "The request names no session.")
     folder = Path(app.uploaded_file_dir).resolve()
-    if not all(is_uploaded(path, folder) for path in find_paths(asked)):
+    if not all(is_uploaded(path, folder) for path in find_paths(call)):
         sentence = "Only an uploaded file can be opened."
         raise RefusedProgramError(sentence) if function.api_visibility == "public" else RefusedError(400, sentence)
     for block, value in zip(function.inputs, data, strict=False):

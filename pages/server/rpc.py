@@ -73,7 +73,7 @@ class PageCalls:
         self.where: object = None  # the picture the page shows
         self.mode = AS_TRAINED  # how the visitor wants pictures to be looked at
         self._running: set[int | None] = set()
-        self._asked = 0
+        self._requests = 0
         self._accepted = 0
         self._spec: str | None = None  # asked for last; None until then
         self._opening = 0  # number of the request that asked for it
@@ -88,22 +88,22 @@ class PageCalls:
         `run` returns the states and a dictionary or JSON text. A TNetError becomes a 'problem', and a call that is made
         again while it runs is told so.
         """
-        asked, kept = read_event(event), [gr.skip()] * states
-        number = asked.get("id") if type(asked.get("id")) is int else None
+        call, kept = read_event(event), [gr.skip()] * states
+        number = call.get("id") if type(call.get("id")) is int else None
         if number is not None and number in self._running:
             content: Any = {"kind": "working"}
         else:
             if number is not None:
                 self._running.add(number)
             try:
-                *kept, content = run(asked)
+                *kept, content = run(call)
             except tn.TNetError as error:
                 kind = "expired" if isinstance(error, SessionExpiredError) else "problem"
                 content = {"kind": kind, "sentence": str(error)}
             finally:
                 self._running.discard(number)
         text = content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))
-        attempt = asked.get("attempt")
+        attempt = call.get("attempt")
         return [*kept, add_fields(text, id=number, attempt=attempt if type(attempt) is int else None)]
 
     def find_session(self, session: Session | None) -> Session | None:
@@ -119,8 +119,8 @@ class PageCalls:
 
     def request_picture(self, spec: str) -> PictureRequest:
         """Note a request for another picture under the checkpoint the page was at when it asked."""
-        self._asked += 1
-        return PictureRequest(self._asked, spec)
+        self._requests += 1
+        return PictureRequest(self._requests, spec)
 
     def request_checkpoint(self, spec: str) -> PictureRequest:
         """Note a request for another checkpoint: from now on it is the one that decides."""

@@ -136,16 +136,16 @@ def _describe(change: Change, original: OriginalPicture) -> tuple[str, str | Non
     if change.kind == "flip":
         return "mirrored left to right", "flip", {"has_changed": True}
     if change.kind == "scale":
-        told = f"scaled to {change.scale} %" if change.scale != 100 else "not scaled"
-        return told, "zoom_in" if change.scale == 160 else None, {"has_changed": change.scale != 100}
+        words = f"scaled to {change.scale} %" if change.scale != 100 else "not scaled"
+        return words, "zoom_in" if change.scale == 160 else None, {"has_changed": change.scale != 100}
     if change.kind == "paste":
-        told = f"with {original.name_cell(change.source)} copied onto {_name_target(change, original)}"
-        return told, None, {"has_changed": True}
+        words = f"with {original.name_cell(change.source)} copied onto {_name_target(change, original)}"
+        return words, None, {"has_changed": True}
     across = f"{_count_cells(change.x)} to the {'right' if change.x > 0 else 'left'}"
     down = f"{_count_cells(change.y)} {'down' if change.y > 0 else 'up'}"
     parts = [part for part, by in ((across, change.x), (down, change.y)) if by]
-    told = "shifted " + " and ".join(parts) if parts else "not shifted"
-    return told, _STEPS.get((change.x, change.y)), {"has_changed": bool(parts)}
+    words = "shifted " + " and ".join(parts) if parts else "not shifted"
+    return words, _STEPS.get((change.x, change.y)), {"has_changed": bool(parts)}
 
 
 def _name_target(change: Change, original: OriginalPicture) -> str:

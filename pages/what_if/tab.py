@@ -56,12 +56,12 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
         noted = gr.HTML("", **plain, elem_id="what-if-problem")
         view = gr.HTML("", js_on_load=build_mount_script("mountWhatIf"), **plain, elem_id="what-if-view")
 
-    asked: list[Any] = [kind, x, y, scale, source, target]
+    settings: list[Any] = [kind, x, y, scale, source, target]
     owners = {"shift": (x, y), "scale": (scale,), "paste": (source, target)}  # which fields belong to which change
 
     def show_fields(now: str) -> list[Any]:
         """Return which fields are to be seen."""
-        return [gr.update(visible=field in owners.get(now, ())) for field in asked[1:]]
+        return [gr.update(visible=field in owners.get(now, ())) for field in settings[1:]]
 
     def on_open(
         session: Session | None, before: OriginalPicture | None, pause: Any, request: gr.Request,
@@ -76,14 +76,14 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     ) -> list[Any]:  # fmt: skip
         """Show what is explored; where that is as before, the tab is as it was left."""
         if before is not None and before.session is session:
-            return [gr.skip()] * (3 + len(asked))
+            return [gr.skip()] * (3 + len(settings))
         progress(0, desc="Looking at the picture")
         try:
             now = experimenter.open_original(session)
             change, problem = choose_first(now, linked)
             found = experimenter.run(now, change, lambda doing: progress(0.5, desc=doing))
         except tn.TNetError as error:
-            return [None, *[gr.update(visible=False)] * len(asked), "", render_nothing(str(error))]
+            return [None, *[gr.update(visible=False)] * len(settings), "", render_nothing(str(error))]
         most, cells, kind = now.grid - 1, now.list_cells(), change.kind
         copy, onto = found.copied or now.first_paste
         right, down = (change.x, change.y) if kind == "shift" else (1, 0)
@@ -110,7 +110,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
                 before, Change(kind, x, y, scale, source, target), lambda doing: progress(0.3, desc=doing)
             )
         except tn.TNetError as error:
-            return [*[gr.skip()] * (1 + len(asked)), render_problem(str(error)), gr.skip()]
+            return [*[gr.skip()] * (1 + len(settings)), render_problem(str(error)), gr.skip()]
         return [gr.skip(), gr.skip(), *show_fields(kind), "", render_experiment(found)]
 
     def on_drop(
@@ -132,7 +132,7 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
 
         return calls.answer(event, run_drop, states=len(made))
 
-    made = [known, *asked, noted, view]
+    made = [known, *settings, noted, view]
     turn: dict[str, Any] = {
         "concurrency_id": "what-if", "concurrency_limit": MAX_PARALLEL_TRAVERSALS, "api_visibility": "private",
         "preprocess": False, "trigger_mode": "always_last",
@@ -143,8 +143,8 @@ def build_what_if_tab(explorer: Explorer, explored: Explored) -> gr.Timer:
     if isinstance(tab, gr.Tab):
         tab.select(**opening, **run)
     timer.tick(**opening, show_progress="hidden", **turn)
-    for control in asked:
-        control.input(on_change, [session, known, *asked], made, **run)
+    for control in settings:
+        control.input(on_change, [session, known, *settings], made, **run)
     explored.channel.drop(
         on_drop, [explored.calls, session, known], [*made, explored.channel], show_progress="hidden",
         concurrency_id="what-if", concurrency_limit=MAX_PARALLEL_TRAVERSALS, **CALL_OPTIONS,

@@ -83,21 +83,21 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
             progress((done, total) if total else 0, desc=what, unit="images")
 
         try:
-            wanted = evaluator.check_request(spec, budget, policies, limit, shows_failures=True)
+            task = evaluator.check_request(spec, budget, policies, limit, shows_failures=True)
             if folder and not is_local_request(request):
                 raise tn.TNetError(NO_FOLDERS)
-            found = evaluator.evaluate(read_session_id(request), file, folder, wanted, report)
+            found = evaluator.evaluate(read_session_id(request), file, folder, task, report)
         except tn.TNetError as error:
             return [gr.skip(), render_warning(str(error)), *[gr.skip()] * 4]
-        title = explorer.models.find_choice(wanted.spec).title
-        mine = add_evaluation(mine, wanted.spec, title, found.content)
-        told = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
+        title = explorer.models.find_choice(task.spec).title
+        mine = add_evaluation(mine, task.spec, title, found.content)
+        result = render_result(mine[-1], found.notices, time.monotonic() - began) + render_chart_notice(mine[-1].name)
         link = render_file_link(mine[-1].name, parse_evaluation(found.content).to_text())
         gallery = "" if found.failures is None else render_failures(found.failures)
-        return [mine, "", told, link, gallery, wanted.spec]
+        return [mine, "", result, link, gallery, task.spec]
 
     def on_open(
-        calls: PageCalls, wanted: str, spec: str, request: gr.Request, event: gr.EventData,
+        calls: PageCalls, target: str, spec: str, request: gr.Request, event: gr.EventData,
         progress: gr.Progress = PROGRESS,
     ) -> list[Any]:  # fmt: skip
         """Open a failure in Explore, under the checkpoint that was measured."""
@@ -105,7 +105,7 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
             where = evaluator.pictures.find(read_session_id(request), read_event(event).get("open"))
         except tn.TNetError as error:
             return [*[gr.skip()] * len(explored.shown), render_warning(str(error))]
-        return [*explored.open_at(calls, wanted, where, spec, progress), ""]
+        return [*explored.open_at(calls, target, where, spec, progress), ""]
 
     def on_stop(request: gr.Request) -> str:
         running = evaluator.cancel(read_session_id(request))
