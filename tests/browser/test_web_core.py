@@ -137,8 +137,9 @@ def test_numbers_are_written_as_in_python(page: Page) -> None:
         const text = await import("/core/text.js");
         const numeric = numbers.map(value => ({ Infinity, NaN })[value] ?? Number(value));
         const written = Object.fromEntries(
-          ["short", "signed", "percent", "times"].map(name => [name, numeric.map(text[name])]));
-        return { ...written, fixed: finite.map(text.fixed), gigaflops: flops.map(text.gigaflops) };
+          Object.entries({short: text.short, signed: text.formatSigned, percent: text.percent, times: text.times})
+            .map(([name, write]) => [name, numeric.map(write)]));
+        return { ...written, fixed: finite.map(text.formatFixed), gigaflops: flops.map(text.gigaflops) };
         }""",
         [[{"inf": "Infinity", "nan": "NaN"}.get(repr(value), repr(value)) for value in NUMBERS], finite, list(FLOPS)],
     )
@@ -155,8 +156,8 @@ def test_a_sum_adds_up_as_written_and_counts_agree_with_their_noun(page: Page) -
     for written in sums:
         assert round(100 * written["sum"]) + round(100 * written["term"]) == round(100 * written["total"])
     counted = page.evaluate(
-        """async () => { const { counted } = await import("/core/text.js");
-        return [0, 1, 2].map(count => counted(count, "look", "looks")); }"""
+        """async () => { const { formatCount } = await import("/core/text.js");
+        return [0, 1, 2].map(count => formatCount(count, "look", "looks")); }"""
     )
     assert counted == ["no looks", "1 look", "2 looks"]
 

@@ -37,12 +37,12 @@ async function openPart(name, stage, look, button) {
 
 // "?tour=3" opens that step as soon as a picture is shown, "?game" the game.
 function openLinked(stage, look) {
-  const wanted = new URLSearchParams(location.search);
-  if (!wanted.has("tour") && !wanted.has("game")) return;
+  const parameters = new URLSearchParams(location.search);
+  if (!parameters.has("tour") && !parameters.has("game")) return;
   const watcher = new MutationObserver(async () => {
     if (stage.dataset.state !== "shown") return;
     watcher.disconnect();
-    if (wanted.has("game")) openPart("game", stage, look, null);
+    if (parameters.has("game")) openPart("game", stage, look, null);
     const { linkedStep, openTour } = await import("./explore/tour.js");
     if (linkedStep()) openTour(stage, look, linkedStep());
   });

@@ -1,7 +1,7 @@
 // The chart of Accuracy vs locations: curves with their names at their ends, intervals, the slider's line and rings.
 // `viz/accuracy/chart.py` says what is drawn; a library that draws any chart took most of a second to load.
 
-import { counted } from "../core/text.js";
+import { formatCount } from "../core/text.js";
 import { drawArea, drawLine, listRoundValues, makeScale, spreadNames } from "../ui/chart.js";
 import { buildSvg } from "../ui/dom.js";
 
@@ -130,7 +130,7 @@ export function placeRings({ slider, scale }, chart) {
       ? []
       : [
           buildSvg("line", { x1: x, x2: x, y1: TOP, y2: scale.bottom }),
-          buildSvg("text", { x, y: TOP - 8, "text-anchor": "middle" }, counted(chart.looks, "look", "looks")),
+          buildSvg("text", { x, y: TOP - 8, "text-anchor": "middle" }, formatCount(chart.looks, "look", "looks")),
         ]),
     ...rings,
   );

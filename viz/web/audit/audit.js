@@ -13,11 +13,11 @@ export function mountAudit(element, host) {
   let sorted = { key: null, down: false };
 
   // Of single classes only some numbers of looks were counted: the nearest, the smaller of two.
-  function counted(taken, wanted) {
+  function findNearestCount(taken, target) {
     const known = Object.keys(taken)
       .map(Number)
       .sort((a, b) => a - b);
-    return known.length ? known.reduce((best, k) => (Math.abs(k - wanted) < Math.abs(best - wanted) ? k : best)) : null;
+    return known.length ? known.reduce((best, k) => (Math.abs(k - target) < Math.abs(best - target) ? k : best)) : null;
   }
 
   function drawMap(name, values, write, opacity, sentence) {
@@ -38,7 +38,7 @@ export function mountAudit(element, host) {
 
   function draw() {
     const where = chosen === null ? sent.all : sent.classes[chosen];
-    const k = counted(where.taken, looks);
+    const k = findNearestCount(where.taken, looks);
     const shares = k === null ? null : where.taken[k].map(count => count / where.images);
     const most = shares ? Math.max(...shares, 1e-9) : 1;
     const [low, high] = sent.bounds;
@@ -54,12 +54,12 @@ export function mountAudit(element, host) {
     const images = where.images === 1 ? "1 image" : `${where.images} images`;
     const first = k === 1 ? "the first look" : `the first ${k} looks`;
     const chance = k === null ? "" : `chance ${percent(k / shares.length)}`;
-    const shown = k === null ? "" : `, ${first}; ${chance}`;
+    const detail = k === null ? "" : `, ${first}; ${chance}`;
     const other =
       k === null || k === looks
         ? ""
         : ` Of single classes, ${looks} looks were not counted; shown is the nearest number.`;
-    find("[data-shows=taken] .audit-said").textContent = `${whom}, ${images}${shown}.${other}`;
+    find("[data-shows=taken] .audit-said").textContent = `${whom}, ${images}${detail}.${other}`;
     const slider = find("[data-map-looks]");
     const bias = find("[data-map-bias]");
     if (slider) {
@@ -112,8 +112,8 @@ export function mountAudit(element, host) {
   function restore(linked) {
     if (!linked || !sent) return;
     const most = Number(find("[data-map-looks]")?.max);
-    const wanted = Number(linked["audit-looks"]);
-    if (Number.isInteger(wanted) && wanted >= 1 && wanted <= most) looks = wanted;
+    const linkedLooks = Number(linked["audit-looks"]);
+    if (Number.isInteger(linkedLooks) && linkedLooks >= 1 && linkedLooks <= most) looks = linkedLooks;
     const field = find("[data-map-class]");
     if (field && Object.hasOwn(sent.classes, linked["audit-class"] ?? "")) field.value = linked["audit-class"];
     choose(field?.value ?? "");
@@ -145,13 +145,13 @@ export function mountAudit(element, host) {
     const word = find("[data-find]").value.trim().toLowerCase();
     const more = find("[data-more]");
     const few = word || !more || more.hidden ? Infinity : Number(table.dataset.few);
-    let shown = 0;
+    let visible = 0;
     for (const row of rows()) {
       const fits = row.dataset.name.toLowerCase().includes(word);
-      row.hidden = !fits || shown >= few;
-      shown += !row.hidden;
+      row.hidden = !fits || visible >= few;
+      visible += !row.hidden;
     }
-    find("[data-nothing]").hidden = shown > 0;
+    find("[data-nothing]").hidden = visible > 0;
   }
 
   function sort(button) {

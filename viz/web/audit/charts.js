@@ -1,6 +1,6 @@
 // Graphics of Audit's cards: curves with their names at the ends, a scatter of classes, dots with intervals.
 
-import { MINUS, percent, short, signed } from "../core/text.js";
+import { MINUS, formatSigned, percent, short } from "../core/text.js";
 import { addTitle, drawBand, drawLine, listRoundValues, makeScale, spreadNames } from "../ui/chart.js";
 import { buildSvg } from "../ui/dom.js";
 
@@ -103,13 +103,15 @@ function drawGains(svg, gains, { x, left, right, from, to }) {
   svg.append(drawLine(points, { class: "audit-line audit-learned", "data-line": "gain" }));
   for (const gain of gains) {
     const dot = buildSvg("circle", { class: "audit-dot", cx: x(gain.x), cy: y(gain.value), r: 2.5 });
-    const ends = gain.interval ? ` (${gain.interval.map(end => signed(100 * end)).join(" to ")})` : "";
-    svg.append(addTitle(dot, `${gain.x} looks: ${signed(100 * gain.value)} points${ends}`));
+    const ends = gain.interval ? ` (${gain.interval.map(end => formatSigned(100 * end)).join(" to ")})` : "";
+    svg.append(addTitle(dot, `${gain.x} looks: ${formatSigned(100 * gain.value)} points${ends}`));
   }
   svg.append(text(left - 6, y(0) + 4, "0", { "text-anchor": "end" }));
   for (const end of [low, high]) {
     if (Math.abs(y(end) - y(0)) < LINE_HEIGHT) continue;
-    svg.append(text(left - 6, y(end) + (end > 0 ? 8 : 0), signed(Math.round(100 * end)), { "text-anchor": "end" }));
+    svg.append(
+      text(left - 6, y(end) + (end > 0 ? 8 : 0), formatSigned(Math.round(100 * end)), { "text-anchor": "end" }),
+    );
   }
   svg.append(text(right + 7, (from + to) / 2 - 3, "learned minus"));
   svg.append(text(right + 7, (from + to) / 2 + 11, "same, points"));
@@ -189,7 +191,9 @@ export function drawDots(width, { rows, label }) {
     svg.append(buildSvg("line", { class: `audit-ends ${side}`, x1: x(low), x2: x(high), y1: y, y2: y }));
     const dot = buildSvg("circle", { class: `audit-value ${side}`, cx: x(row.value), cy: y, r: at ? 4 : 6 });
     dot.dataset.score = row.value;
-    svg.append(addTitle(dot, `${row.about}: ${signed(row.value)} (${signed(low)} to ${signed(high)})`));
+    svg.append(
+      addTitle(dot, `${row.about}: ${formatSigned(row.value)} (${formatSigned(low)} to ${formatSigned(high)})`),
+    );
   });
   return svg;
 }

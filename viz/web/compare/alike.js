@@ -4,7 +4,7 @@ import { percent, short } from "../core/text.js";
 import { build } from "../ui/dom.js";
 import { SMALL, drawKey, drawLineChart } from "../ui/line_chart.js";
 
-const shown = share => (share === null ? "no looks to compare" : percent(share));
+const formatShare = share => (share === null ? "no looks to compare" : percent(share));
 
 export function drawAlike(root, view) {
   const { pair, budget } = view;
@@ -30,8 +30,8 @@ function drawNumbers(pair, budget) {
   const rows = pair.overlaps[budget.join(",")].flatMap(([cells, area], i) => {
     const level = pair.most.length > 1 ? `, level ${i + 2}` : "";
     return [
-      [`Shared cells${level}`, build("b", { "data-cells": String(cells) }, pair.matched ? shown(cells) : "n/a")],
-      [`Shared area${level}`, build("b", { "data-area": String(area) }, shown(area))],
+      [`Shared cells${level}`, build("b", { "data-cells": String(cells) }, pair.matched ? formatShare(cells) : "n/a")],
+      [`Shared area${level}`, build("b", { "data-area": String(area) }, formatShare(area))],
     ];
   });
   rows.push(["Rank correlation, order", ...drawCorrelations("order", pair.order), " ", note(says.order)]);

@@ -28,8 +28,8 @@ export function openChoices() {
 // The looks chosen by hand in Explore, if they are of the picture on offer.
 export function handMade(offer) {
   try {
-    const told = JSON.parse(document.querySelector("#explore-stage .tn-stage")?.dataset.byHand || "null");
-    return told?.scene === offer.scene && told.plan.length ? told.plan : null;
+    const byHand = JSON.parse(document.querySelector("#explore-stage .tn-stage")?.dataset.byHand || "null");
+    return byHand?.scene === offer.scene && byHand.plan.length ? byHand.plan : null;
   } catch {
     return null;
   }
@@ -101,7 +101,7 @@ export function drawChoices(root, choices, offer) {
 }
 
 // A side as the server takes it.
-export function wished(choices, offer, side) {
+export function describeSide(choices, offer, side) {
   const chosen = choices[choices.mode][side];
   if (choices.mode === "checkpoints") return { checkpoint: chosen };
   if (choices.mode === "pictures") return { picture: chosen };
@@ -149,11 +149,11 @@ export function restore(choices, offer, linked) {
   if (!["policies", "checkpoints", "pictures"].includes(mode)) return "";
   if (mode === "checkpoints" && !offer.other) return "There is only one checkpoint here: the link names two.";
   choices.mode = mode;
-  const missing = SIDES.filter(side => !restoreSide(choices, offer, side, String(linked[side] ?? "")));
-  if (missing.some(side => linked[side] === "uploaded"))
+  const absent = SIDES.filter(side => !restoreSide(choices, offer, side, String(linked[side] ?? "")));
+  if (absent.some(side => linked[side] === "uploaded"))
     return "The link was made with an uploaded picture, which is not in it: upload it to see the same.";
-  const named = missing.map(side => side.toUpperCase()).join(" and ");
-  return missing.length ? `What the link shows at ${named} is not on offer here.` : "";
+  const named = absent.map(side => side.toUpperCase()).join(" and ");
+  return absent.length ? `What the link shows at ${named} is not on offer here.` : "";
 }
 
 function restoreSide(choices, offer, side, text) {

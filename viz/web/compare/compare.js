@@ -2,13 +2,23 @@
 
 import { build } from "../ui/dom.js";
 import { drawAlike } from "./alike.js";
-import { choose, drawChoices, follow, handMade, openChoices, ownCells, restore, wished, writeSide } from "./choices.js";
+import {
+  choose,
+  drawChoices,
+  follow,
+  handMade,
+  openChoices,
+  ownCells,
+  restore,
+  describeSide,
+  writeSide,
+} from "./choices.js";
 import { buildColumn, drawColumn, drawSideDecision, moveBetweenCells } from "./column.js";
 import { buildFirstClasses, drawDifference, fillClasses, markLooks } from "./difference.js";
 import { SIDES, openPair, viewOf } from "./view.js";
 import { noteSettings, takeLinked } from "../ui/address.js";
 import { call } from "../core/rpc.js";
-import { counted } from "../core/text.js";
+import { formatCount } from "../core/text.js";
 
 export function mountCompare(element, host) {
   const root = element.querySelector(".compare");
@@ -23,8 +33,8 @@ export function mountCompare(element, host) {
     const wish = {
       mode: choices.mode,
       scene: offer.scene,
-      a: wished(choices, offer, "a"),
-      b: wished(choices, offer, "b"),
+      a: describeSide(choices, offer, "a"),
+      b: describeSide(choices, offer, "b"),
     };
     drawChoices(root, choices, offer);
     asked = JSON.stringify(wish);
@@ -91,8 +101,8 @@ export function mountCompare(element, host) {
     const wish = {
       mode: choices.mode,
       scene: offer.scene,
-      a: wished(choices, offer, "a"),
-      b: wished(choices, offer, "b"),
+      a: describeSide(choices, offer, "a"),
+      b: describeSide(choices, offer, "b"),
     };
     if (JSON.stringify(wish) !== asked) ask();
   }
@@ -168,7 +178,7 @@ export function mountCompare(element, host) {
       const most = state.pair.most[level];
       input.value = state.budget[level];
       input.style.setProperty("--at", most ? `${(100 * state.budget[level]) / most}%` : "0%");
-      input.setAttribute("aria-valuetext", `${state.budget[level]} of ${counted(most, "look", "looks")}`);
+      input.setAttribute("aria-valuetext", `${state.budget[level]} of ${formatCount(most, "look", "looks")}`);
       input.parentElement.querySelector("output").textContent = `${state.budget[level]} / ${most}`;
     }
   }

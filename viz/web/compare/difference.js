@@ -1,6 +1,6 @@
 // The ledger of differences: the share of every look in A, in B, and how that moves the logit.
 
-import { fixed, signed } from "../core/text.js";
+import { formatFixed, formatSigned } from "../core/text.js";
 import { build, buildGroup, buildOption } from "../ui/dom.js";
 import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger_rows.js";
 import { SIDES, ledgerOf } from "./view.js";
@@ -50,7 +50,7 @@ function drawDifferenceRow(view, row, reach) {
   const found = SIDES.filter(side => row.key !== null && row[side]);
   const names = found.map(side => `${side.toUpperCase()} ${view[side].scene.looks[row[side].look].name}`);
   const pointers = found.map(side => [`data-look-${side}`, row[side].look]);
-  const written = signed(row.difference);
+  const written = formatSigned(row.difference);
   const attributes = {
     tabindex: row.key === null ? null : 0,
     ...Object.fromEntries(pointers),
@@ -64,14 +64,14 @@ function drawDifferenceRow(view, row, reach) {
 }
 
 function drawShare(side, entry) {
-  return entry ? drawCell(signed(entry.value), { [`data-${side}`]: entry.value }) : drawCell("–");
+  return entry ? drawCell(formatSigned(entry.value), { [`data-${side}`]: entry.value }) : drawCell("–");
 }
 
 function drawSum(name, [left, right], mark) {
   const difference = right - left;
-  const text = `${difference > 0.005 ? "+" : ""}${fixed(difference)}`;
+  const text = `${difference > 0.005 ? "+" : ""}${formatFixed(difference)}`;
   const last = drawCell(build("b", {}, text), { [mark]: difference });
-  return drawRow(name, {}, [drawCell(fixed(left)), drawCell(fixed(right)), drawCell(""), last]);
+  return drawRow(name, {}, [drawCell(formatFixed(left)), drawCell(formatFixed(right)), drawCell(""), last]);
 }
 
 // Hover or focus on a row or a box marks the looks it means on both sides.

@@ -20,10 +20,10 @@ export function openPair(sent) {
 }
 
 // As far as a column has looks; entries beyond its levels are for the other one.
-const clipped = (scene, budget) => scene.most.map((most, level) => Math.min(most, budget[level] ?? 0));
+const clipBudget = (scene, budget) => scene.most.map((most, level) => Math.min(most, budget[level] ?? 0));
 
 function columnView(scene, budget) {
-  const looks = withinBudget(scene, clipped(scene, budget));
+  const looks = withinBudget(scene, clipBudget(scene, budget));
   const weights = weightsOf(scene, looks);
   const logits = logitsOf(scene, looks, weights);
   const share = probabilitiesOf(scene, logits);
@@ -31,11 +31,11 @@ function columnView(scene, budget) {
 }
 
 // [class of A, class of B]; null where a checkpoint does not know it.
-function chosenClass(pair, a, b, wanted) {
-  if (typeof wanted === "number") return pair.common[wanted];
+function chosenClass(pair, a, b, choice) {
+  if (typeof choice === "number") return pair.common[choice];
   const ofA = [a.order[0], pair.toB.get(a.order[0]) ?? null];
   const ofB = [pair.toA.get(b.order[0]) ?? null, b.order[0]];
-  const known = (wanted === "b" ? [ofB, ofA] : [ofA, ofB]).find(both => !both.includes(null));
+  const known = (choice === "b" ? [ofB, ofA] : [ofA, ofB]).find(both => !both.includes(null));
   if (known) return known;
   const likeliest = pair.common.reduce(
     (best, both) => (best === null || a.share[both[0]] > a.share[best[0]] ? both : best),
@@ -58,7 +58,7 @@ export function courseOf(scene, budget, cls) {
   const key = deeper.join();
   if (scene.course?.key !== key) {
     const steps = Array.from({ length: scene.most[0] + 1 }, (_, k) =>
-      probabilitiesOf(scene, logitsOf(scene, withinBudget(scene, clipped(scene, [k, ...deeper])))),
+      probabilitiesOf(scene, logitsOf(scene, withinBudget(scene, clipBudget(scene, [k, ...deeper])))),
     );
     scene.course = { key, steps };
   }

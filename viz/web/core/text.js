@@ -3,7 +3,7 @@
 export const MINUS = "\u2212";
 const MOST_DECIMALS = 4;
 
-export function escaped(text) {
+export function escapeHtml(text) {
   return String(text).replace(
     /[&<>"']/g,
     c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c],
@@ -27,7 +27,7 @@ export function short(value) {
   return value < 0 ? MINUS + text : text;
 }
 
-export function signed(value) {
+export function formatSigned(value) {
   const text = short(value);
   return text === "0" || text === "n/a" || value < 0 ? text : "+" + text;
 }
@@ -36,12 +36,12 @@ export const percent = share => short(100 * share) + " %";
 export const times = factor => short(factor) + "×";
 
 // Two decimals: for terms of a sum, which must add up as written.
-export function fixed(value) {
+export function formatFixed(value) {
   const text = withDecimals(Math.abs(value), 2);
   return value < 0 && Number(text) ? MINUS + text : text;
 }
 
-export const signedFixed = value => (value > 0 && Number(fixed(value)) ? "+" : "") + fixed(value);
+export const formatSignedFixed = value => (value > 0 && Number(formatFixed(value)) ? "+" : "") + formatFixed(value);
 
 // A sum, its last term and its total as written, so that the reader's arithmetic comes out: term and total are rounded,
 // the sum is what lies between them and may differ from its own rounding by 0.01.
@@ -58,7 +58,7 @@ export function gigaflops(flops) {
   return flops > 0 && flops < 1e8 ? short(flops / 1e6) + " MFLOPs" : short(flops / 1e9) + " GFLOPs";
 }
 
-export function counted(count, one, many) {
+export function formatCount(count, one, many) {
   return count === 0 ? `no ${many}` : count === 1 ? `1 ${one}` : `${count} ${many}`;
 }
 

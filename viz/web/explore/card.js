@@ -1,7 +1,7 @@
 // A picture of what is shown, to send to somebody: 1200 × 630 pixels, drawn on a canvas.
 
 import { calledRow, logitsOf, probabilitiesOf, rowsOf, topClasses } from "../core/scene.js";
-import { counted, percent, signed } from "../core/text.js";
+import { formatCount, formatSigned, percent } from "../core/text.js";
 
 export const CARD = { width: 1200, height: 630 };
 const MOST_ROWS = 6; // of the ledger; the others are one row
@@ -19,12 +19,12 @@ export function describeCard(view, address, score = "") {
   const rows = rowsOf(looks).map((row, i) => [calledRow(scene, row), shares.values[i]]);
   const rest = rows.length > MOST_ROWS + 1 ? rows.splice(MOST_ROWS) : [];
   if (rest.length)
-    rows.push([counted(rest.length, "look more", "looks more"), rest.reduce((sum, [, value]) => sum + value, 0)]);
+    rows.push([formatCount(rest.length, "look more", "looks more"), rest.reduce((sum, [, value]) => sum + value, 0)]);
   return {
     name: scene.classes[order[0]],
     before: `From the thumbnail: ${scene.classes[before]} ${percent(first[before])}`,
     after: looks.length
-      ? `After ${counted(looks.length, "look", "looks")}: ${scene.classes[order[0]]} ${percent(share[order[0]])}`
+      ? `After ${formatCount(looks.length, "look", "looks")}: ${scene.classes[order[0]]} ${percent(share[order[0]])}`
       : "No look was taken",
     ledger:
       versus === null
@@ -40,7 +40,7 @@ export function describeCard(view, address, score = "") {
 
 // The same in one line, for who cannot see it.
 export function readAloud(text) {
-  const ledger = text.rows.map(([name, value]) => `${name} ${signed(value)}`).join(", ");
+  const ledger = text.rows.map(([name, value]) => `${name} ${formatSigned(value)}`).join(", ");
   return `${[text.before, text.after, text.score].filter(Boolean).join(". ")}. ${text.ledger}: ${ledger}.`;
 }
 
@@ -51,7 +51,7 @@ function shorten(pen, text, width) {
   return `${kept}…`;
 }
 
-const loaded = address =>
+const loadPicture = address =>
   new Promise((resolve, reject) => {
     const image = new Image();
     image.onload = () => resolve(image);
@@ -94,7 +94,7 @@ function drawRows(pen, rows, top) {
     pen.fillRect(value >= 0 ? middle : middle - size, y - 14, size, 17);
     pen.font = `600 17px ${FONT}`;
     pen.textAlign = "right";
-    pen.fillText(signed(value), left + width, y);
+    pen.fillText(formatSigned(value), left + width, y);
     pen.textAlign = "left";
   }
   pen.fillStyle = "#c3c9d3";
@@ -111,7 +111,7 @@ export async function drawCard(view, address, score) {
   const pen = canvas.getContext("2d");
   pen.fillStyle = "#ffffff";
   pen.fillRect(0, 0, CARD.width, CARD.height);
-  const photo = await loaded(view.scene.picture);
+  const photo = await loadPicture(view.scene.picture);
   const [x, y, most, highest] = LEFT;
   const scale = Math.min(most / photo.naturalWidth, highest / photo.naturalHeight);
   const [width, height] = [photo.naturalWidth * scale, photo.naturalHeight * scale];

@@ -1,6 +1,6 @@
 // Stepping, playing, sliders, keys, and files to take along.
 
-import { counted, short } from "../core/text.js";
+import { formatCount, short } from "../core/text.js";
 import { build } from "../ui/dom.js";
 import { replayCommand, save } from "./link.js";
 
@@ -30,7 +30,7 @@ export function drawTransport(stage, view, playing) {
   input.value = state.step;
   input.disabled = state.plan.length === 0;
   input.style.setProperty("--at", state.plan.length ? `${(100 * state.step) / state.plan.length}%` : "0%");
-  input.setAttribute("aria-valuetext", `${state.step} of ${counted(state.plan.length, "look", "looks")}`);
+  input.setAttribute("aria-valuetext", `${state.step} of ${formatCount(state.plan.length, "look", "looks")}`);
   scrub.querySelector("output").textContent = `${state.step} / ${state.plan.length}`;
   scrub.querySelector("span").textContent = state.manual
     ? "Your looks"
@@ -44,7 +44,7 @@ export function drawTransport(stage, view, playing) {
     range.style.setProperty("--at", `${(100 * state.budget[level]) / scene.most[level]}%`);
     range.setAttribute(
       "aria-valuetext",
-      `${state.budget[level]} of ${counted(scene.most[level], "look", "looks")} per grid`,
+      `${state.budget[level]} of ${formatCount(scene.most[level], "look", "looks")} per grid`,
     );
     label.querySelector("output").textContent = `${state.budget[level]} / ${scene.most[level]}`;
   }

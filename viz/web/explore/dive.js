@@ -66,16 +66,16 @@ export async function openDive(stage, look, call, opener = null) {
   const { scene } = view;
   const panel = buildPanel();
   const canvas = panel.querySelector("canvas");
-  const told = panel.querySelector("[role=status]");
+  const status = panel.querySelector("[role=status]");
   const frames = [WHOLE, ...way.map(at => frameOf(scene.looks[at].box))];
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const layers = []; // pictures and where they lie, those that are closer above the others
   let at = 0;
-  let shown = WHOLE;
+  let current = WHOLE;
   let timer = 0;
 
   function draw(frame) {
-    shown = frame;
+    current = frame;
     const sharp = window.devicePixelRatio || 1;
     const size = [panel.clientWidth, panel.clientHeight].map(side => Math.max(1, Math.round(side * sharp)));
     if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
@@ -105,18 +105,18 @@ export async function openDive(stage, look, call, opener = null) {
     if (isLeft) shut.focus({ preventScroll: true }); // a button that can do nothing has no focus
     if (at === 0) {
       const size = `${scene.width} × ${scene.height} px`;
-      told.textContent = `The whole picture, ${size}: the network first sees ${scene.base}.`;
+      status.textContent = `The whole picture, ${size}: the network first sees ${scene.base}.`;
       return;
     }
     const { native } = scene.looks[way[at - 1]];
     const name = calledRow(scene, way[at - 1] + 1);
     const answer = isEnd ? ` ${scene.classes[view.order[0]]} ${percent(view.share[view.order[0]])}.` : "";
-    told.textContent = `Level ${at + 1}, ${name}: ${native[2] - native[0]} px across.${answer}`;
+    status.textContent = `Level ${at + 1}, ${name}: ${native[2] - native[0]} px across.${answer}`;
   }
 
   function go(to, then = null) {
     cancelAnimationFrame(timer);
-    const [from, began] = [shown, performance.now()];
+    const [from, began] = [current, performance.now()];
     at = to;
     tell();
     if (isStill) {
@@ -149,7 +149,7 @@ export async function openDive(stage, look, call, opener = null) {
       const image = await loadImage(part.image);
       if (image && dive === panel) {
         layers[way.length + 1] = { image, box };
-        draw(shown);
+        draw(current);
       }
     } catch {
       // the crop is there

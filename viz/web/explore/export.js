@@ -1,7 +1,7 @@
 // Files of the page as it stands. Only the trace, the picture's own file, the sha256 of a large one and the fixed parts
 // of a report are asked of the server. What draws a figure or a report is loaded when one is made.
 
-import { counted } from "../core/text.js";
+import { formatCount } from "../core/text.js";
 import { fileName, replayCommand } from "./link.js";
 
 const FIGURES = {
@@ -24,7 +24,7 @@ const CALLED = {
 const askForFile = (host, what, scene) => host.call("take", { what, scene: scene.scene });
 
 // A large file is hashed when a report is to name it, not before its looks are shown.
-async function identified(scene, host) {
+async function addPictureHash(scene, host) {
   const { image } = scene.evidence;
   image.sha256 ??= (await askForFile(host, "sha256", scene)).text;
 }
@@ -40,7 +40,7 @@ export async function makeFile(what, stage, view, host) {
     const { figureOf, pngOf } = await import("../ui/figure.js");
     const panel = stage.querySelector(FIGURES[kind]);
     const checkpoint = scene.evidence.title || scene.evidence.source;
-    const looks = counted(view.looks.length, "look", "looks");
+    const looks = formatCount(view.looks.length, "look", "looks");
     const drawing = figureOf(panel, `${CALLED[kind]}: ${scene.title}, ${checkpoint}, ${looks}`);
     return format === "svg"
       ? [new Blob([drawing.text], { type: "image/svg+xml" }), named(kind, "svg")]
@@ -51,7 +51,7 @@ export async function makeFile(what, stage, view, host) {
     return [new Blob([ledgerCsv(view)], { type: "text/csv" }), named("ledger", "csv")];
   }
   if (kind === "report") {
-    await identified(scene, host);
+    await addPictureHash(scene, host);
     const { reportOf } = await import("../report/report.js");
     const parts = await askForFile(host, "report", scene);
     return [await reportOf(view, parts, replayCommand(scene)), named("report", "html")];

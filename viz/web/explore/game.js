@@ -3,7 +3,7 @@
 // stored.
 
 import { canShow, gridOf, logitsOf, lookAt, probabilitiesOf, topClasses, withinBudget } from "../core/scene.js";
-import { counted, percent } from "../core/text.js";
+import { formatCount, percent } from "../core/text.js";
 import { build } from "../ui/dom.js";
 
 const CLOSE = 0.0005; // of a probability: less is no difference on the page
@@ -29,7 +29,7 @@ export function compareAnswers(scene, mine, theirs) {
   const worth = answer => answer.share[known ? scene.label : answer.cls];
   const gain = worth(you) - worth(network);
   const verdict = Math.abs(gain) < CLOSE ? "Level" : gain > 0 ? "You beat the network" : "The network beats you";
-  const told = answer => `${scene.classes[answer.cls]} ${percent(answer.share[answer.cls])}`;
+  const describeAnswer = answer => `${scene.classes[answer.cls]} ${percent(answer.share[answer.cls])}`;
   const right = known ? `${scene.classes[scene.label]} is right, and` : "Nobody told what is right, so";
   const what = known
     ? `gets ${percent(worth(you))} from your cells and ${percent(worth(network))} from the network's`
@@ -37,8 +37,8 @@ export function compareAnswers(scene, mine, theirs) {
   const shared = mine.filter(look => theirs.includes(look)).length;
   return {
     verdict,
-    you: `Your ${counted(mine.length, "cell", "cells")}: ${told(you)}.`,
-    network: `The network's: ${told(network)}.`,
+    you: `Your ${formatCount(mine.length, "cell", "cells")}: ${describeAnswer(you)}.`,
+    network: `The network's: ${describeAnswer(network)}.`,
     compared: `${right} ${what}. You chose ${shared} of its ${theirs.length}.`,
     score: `${verdict}: ${percent(worth(you))} against ${percent(worth(network))}`,
   };
@@ -93,7 +93,7 @@ export function openGame(stage, look, opener, share) {
   const most = cellsToChoose(scene);
   const panel = buildPanel();
   const cells = buildCells(stage, scene);
-  const told = panel.querySelector(".tn-game-told");
+  const status = panel.querySelector(".tn-game-told");
   const answers = panel.querySelector(".tn-game-answers");
   const part = act => panel.querySelector(`[data-game="${act}"]`);
   const grid = gridOf(scene, null);
@@ -111,8 +111,8 @@ export function openGame(stage, look, opener, share) {
     part("again").hidden = part("share").hidden = !isOver;
     if (isOver) return;
     const left = most - chosen.length;
-    told.textContent = left
-      ? `The network may look at ${counted(most, "cell", "cells")}. Which would you choose? ${left} to go.`
+    status.textContent = left
+      ? `The network may look at ${formatCount(most, "cell", "cells")}. Which would you choose? ${left} to go.`
       : "All chosen. Choose one again to take it back.";
   }
 
@@ -125,20 +125,20 @@ export function openGame(stage, look, opener, share) {
 
   async function reveal() {
     part("show").disabled = true;
-    told.textContent = "Looking at your cells…";
+    status.textContent = "Looking at your cells…";
     const theirs = ownLooks(scene);
     // The page knows what the network takes altogether; of a deep picture, not what its first level takes alone.
     if (!canShow(scene, theirs)) await look.takeCells(theirs.map(at => scene.looks[at].index));
     const mine = await look.takeCells(chosen);
     if (!game) return;
     if (mine === null || !canShow(scene, theirs)) {
-      told.textContent = "Your cells could not be looked at: try again.";
+      status.textContent = "Your cells could not be looked at: try again.";
       part("show").disabled = false;
       return;
     }
     isOver = true;
     const result = compareAnswers(scene, mine, theirs);
-    told.textContent = `${result.verdict}.`;
+    status.textContent = `${result.verdict}.`;
     answers.replaceChildren(...[result.you, result.network, result.compared].map(text => build("li", {}, text)));
     answers.hidden = false;
     Object.assign(stage.dataset, { score: result.score, scoreOf: scene.scene });

@@ -2,7 +2,7 @@
 // each.
 
 import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
-import { MINUS, addingUp, fixed, percent, short, signed, signedFixed } from "../core/text.js";
+import { MINUS, addingUp, formatFixed, formatSigned, formatSignedFixed, percent, short } from "../core/text.js";
 import { build, buildGroup, buildOption } from "../ui/dom.js";
 import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger_rows.js";
 import { focusedPlace, refocus } from "./controls.js";
@@ -65,8 +65,8 @@ export function fillChoices(select, view) {
 
 // A class's standing as the ledger writes it; a lead has a sign.
 function writtenStanding(value, measure, versus) {
-  if (measure === "logit") return versus === null ? fixed(value) : signedFixed(value);
-  return versus === null ? percent(value) : `${signed(100 * value)} points`;
+  if (measure === "logit") return versus === null ? formatFixed(value) : formatSignedFixed(value);
+  return versus === null ? percent(value) : `${formatSigned(100 * value)} points`;
 }
 
 // Two standings that differ, with as many digits as that takes.
@@ -107,7 +107,7 @@ function contrarySentence(view, rows, found, full, without) {
   const named = name === "context" ? "The context" : name[0].toUpperCase() + name.slice(1);
   const also = others.length ? ` Likewise, marked ≠: ${others.map(i => calledRow(scene, rows[i])).join(", ")}.` : "";
   const effect = `yet it ${value > 0 ? "lowered" : "raised"} ${subject}: ${all} with it, ${rest} without it.`;
-  return `${named} has a share of ${signed(value)}, ${effect}${also}`;
+  return `${named} has a share of ${formatSigned(value)}, ${effect}${also}`;
 }
 
 // What is left without a row, for its title.
@@ -125,9 +125,9 @@ function drawWithout(rest, measure, versus, isContrary) {
 
 function drawSum(shares, versus) {
   const { sum, term, total } = addingUp(shares.bias, shares.total);
-  const bias = `${term < 0 ? MINUS : "+"} bias ${fixed(Math.abs(term))}`;
-  const text = `${fixed(sum)} ${bias} = ${versus === null ? "logit" : "lead"} `;
-  const cell = build("td", { colspan: 4, "data-total": shares.total }, text, build("b", {}, fixed(total)));
+  const bias = `${term < 0 ? MINUS : "+"} bias ${formatFixed(Math.abs(term))}`;
+  const text = `${formatFixed(sum)} ${bias} = ${versus === null ? "logit" : "lead"} `;
+  const cell = build("td", { colspan: 4, "data-total": shares.total }, text, build("b", {}, formatFixed(total)));
   return drawRow("sum", {}, cell);
 }
 
@@ -151,7 +151,7 @@ export function drawLedger(stage, view) {
     };
     return drawRow(calledRow(scene, row), attributes, [
       drawBalance(value, reach),
-      drawCell(signed(value), { class: sideOf(value), "data-value": value }),
+      drawCell(formatSigned(value), { class: sideOf(value), "data-value": value }),
       drawWithout(without[i], measure, versus, found.includes(i)),
       drawCell(short(weights[i]), { "data-weight": weights[i] }),
     ]);

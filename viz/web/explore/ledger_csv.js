@@ -4,9 +4,9 @@ import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
 
 // A spreadsheet must not take a name for a formula.
 const harmless = text => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-const quoted = text => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quoteCell = text => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 const csvCell = value =>
-  value === null || value === undefined ? "" : typeof value === "number" ? String(value) : quoted(harmless(value));
+  value === null || value === undefined ? "" : typeof value === "number" ? String(value) : quoteCell(harmless(value));
 
 const LEDGER = (
   "row level cell inside x0 y0 x1 y1 rank lift " +

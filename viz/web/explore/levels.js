@@ -4,7 +4,7 @@ import { gridOf, lookAt } from "../core/scene.js";
 import { times } from "../core/text.js";
 import { build } from "../ui/dom.js";
 import { takeTabStop } from "./controls.js";
-import { dimming } from "../ui/picture.js";
+import { computeDimness } from "../ui/picture.js";
 
 const MOST_WRITTEN = 7; // cells per side beyond which numbers do not fit
 
@@ -64,7 +64,7 @@ function buildCell(scene, grid, index) {
     type: "button",
     "data-cell": index,
     tabindex: index ? -1 : 0,
-    style: `--dim:${dimming(scene, lift).toFixed(3)}`,
+    style: `--dim:${computeDimness(scene, lift).toFixed(3)}`,
     "data-lift": lift,
   };
   const [rank, written] = [`#${grid.rank[index]}`, times(lift)].map(text => build("small", {}, text));

@@ -59,17 +59,17 @@ export async function copyLink(stage, state) {
   const field = place.querySelector("input");
   // "__sign" lets its bearer into a private Space.
   const link = location.origin + addressWith(linkOf(state), ["__sign"]);
-  let said = state.scene.link.example ? "Copied" : "Copied, without your picture";
+  let note = state.scene.link.example ? "Copied" : "Copied, without your picture";
   try {
     await navigator.clipboard.writeText(link);
     field.hidden = true;
   } catch {
-    said = "Copy it from here";
+    note = "Copy it from here";
     field.hidden = false;
     field.value = link;
     field.select();
   }
-  place.dataset.said = button.textContent = said;
+  place.dataset.said = button.textContent = note;
   setTimeout(() => {
     delete place.dataset.said;
     drawLink(stage, { scene: state.scene });

@@ -1,24 +1,24 @@
 // The sentence of the moment: what was believed before the newest look, what is believed now, and how much that moved.
 
 import { topClasses } from "../core/scene.js";
-import { counted, percent, signed } from "../core/text.js";
+import { formatCount, formatSigned, percent } from "../core/text.js";
 import { build } from "../ui/dom.js";
 
 // Parts of the sentence: texts, and what is drawn bold or as the mark of the look.
 function writeMoment({ scene, state, share, before, looks, newest, order }) {
   const [now] = order;
-  const said = cls => `${scene.classes[cls]} ${percent(share[cls])}`;
+  const describeClass = cls => `${scene.classes[cls]} ${percent(share[cls])}`;
   if (before === null)
-    return [scene.looks.length ? "From the thumbnail: " : "From the whole picture: ", bold(said(now)), "."];
+    return [scene.looks.length ? "From the thumbnail: " : "From the whole picture: ", bold(describeClass(now)), "."];
   const [then] = topClasses(before, 1);
-  const origin = looks.length > 1 ? `After ${counted(looks.length - 1, "look", "looks")}` : "From the thumbnail";
-  const gain = `${signed(100 * (share[now] - before[now]))} points`;
+  const origin = looks.length > 1 ? `After ${formatCount(looks.length - 1, "look", "looks")}` : "From the thumbnail";
+  const gain = `${formatSigned(100 * (share[now] - before[now]))} points`;
   return [
     `${origin}: ${scene.classes[then]} ${percent(before[then])}. `,
     state.manual ? "You look here: " : "It looks here: ",
     build("i", {}, scene.looks[newest].name),
     now === then ? ". Still " : ". Now ",
-    bold(said(now)),
+    bold(describeClass(now)),
     `, ${gain}.`,
   ];
 }

@@ -1,7 +1,7 @@
 // Panels of the stage: the decision, the crops, the course of the prediction, and which pixels looks are cut from.
 
 import { alone, calledRow, sayCalibrated } from "../core/scene.js";
-import { MINUS, counted, ordinal, percent, short, signed } from "../core/text.js";
+import { MINUS, formatCount, formatSigned, ordinal, percent, short } from "../core/text.js";
 import { build } from "../ui/dom.js";
 import { describeOrigin, drawClass, listClasses, sideOf } from "../ui/ledger_rows.js";
 import { LARGE, drawKey, drawLineChart, readPlace } from "../ui/line_chart.js";
@@ -70,7 +70,7 @@ export function drawLooks(stage, view) {
     const value = view.shares.values[i];
     const share = item.querySelector("i");
     share.className = sideOf(value);
-    share.textContent = signed(value);
+    share.textContent = formatSigned(value);
     item.querySelector(".tn-weight").textContent = `weight ${short(view.weights[i])}`;
   }
 }
@@ -80,9 +80,9 @@ const STROKES = ["", "7 4", "2 3", "10 3 2 3", "1 5"];
 // The classes that lead at the end, at the start and where the page stands; a handful, the true one always among them.
 function drawnClasses(view) {
   const course = courseOf(view.state);
-  const wanted = view.order.slice(0, 2);
-  for (const step of [course[course.length - 1], course[0]]) wanted.push(...step.top);
-  const drawn = [...new Set(wanted)].slice(0, STROKES.length);
+  const leading = view.order.slice(0, 2);
+  for (const step of [course[course.length - 1], course[0]]) leading.push(...step.top);
+  const drawn = [...new Set(leading)].slice(0, STROKES.length);
   const { label } = view.scene;
   return label === null || drawn.includes(label) ? drawn : [...drawn.slice(0, STROKES.length - 1), label];
 }
@@ -123,13 +123,13 @@ function offerRule(select, own, rule) {
 
 const describeRule = rule =>
   rule.least === rule.most
-    ? counted(rule.most, "look", "looks")
+    ? formatCount(rule.most, "look", "looks")
     : `${rule.least} to ${rule.most} looks, until one class has ${percent(rule.threshold)}`;
 
 function describeCourse(last, stop, rule) {
   const subject = "Probability of the leading classes";
   if (last === 0) return `${subject} from the thumbnail alone: no look is taken, so there is no course to follow.`;
-  const place = stop ? `after ${counted(stop, "look", "looks")}` : "at the thumbnail";
+  const place = stop ? `after ${formatCount(stop, "look", "looks")}` : "at the thumbnail";
   const never =
     "lead" in rule
       ? `The lead never exceeds ${Math.round(100 * rule.lead)} points: all looks would be taken.`

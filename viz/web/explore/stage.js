@@ -8,14 +8,14 @@ import { copyLink, drawLink, linkOf, openAddress } from "./link.js";
 import { drawMoment } from "./moment.js";
 import { buildCut, buildLooks, drawCurve, drawDecision, drawLooks, stepAt } from "./panels.js";
 import { createPlayback, mayArrive } from "./playback.js";
-import { drawSteered, followNetwork, goTo, openState, takePlan, toggled, unknownSteps, viewOf } from "./state.js";
+import { drawSteered, followNetwork, goTo, openState, takePlan, toggleLook, unknownSteps, viewOf } from "./state.js";
 import { buildPicture, drawCost, drawPicture, previewCell } from "../ui/picture.js";
 
 // `host` has the scene that is to be shown and calls the server; one that `isAlone`, such as a report, has no server.
 export function mountStage(element, host) {
   const stage = element.querySelector(".tn-stage");
   let state = null;
-  let asked = null; // looks wanted by hand that are not shown yet
+  let pending = null; // looks wanted by hand that are not shown yet
   const tellAddress = openAddress(stage);
   let zoom = null; // loaded when it is first opened
   let until = null; // the step that playing ends at
@@ -102,14 +102,14 @@ export function mountStage(element, host) {
       change(() => takePlan(state, looks.plan));
       return;
     }
-    asked = looks;
+    pending = looks;
     stage.setAttribute("aria-busy", "true");
     const given = { ...looks, steps, scene: scene.scene, known: scene.looks.length };
     try {
       const answer = await host.call("steer", given, { latest: true });
       if (answer === null || scene !== state.scene) return;
       const isNew = learnLooks(scene, answer);
-      if (asked === looks) {
+      if (pending === looks) {
         forget();
         takePlan(state, answer.plan);
         if (!isNew) draw();
@@ -118,7 +118,7 @@ export function mountStage(element, host) {
     } catch (problem) {
       if (scene !== state.scene) return;
       if (problem.kind === "expired") await reopen(linkOf(state, looks));
-      else if (asked === looks) giveUp(problem.message);
+      else if (pending === looks) giveUp(problem.message);
     }
   }
 
@@ -158,7 +158,7 @@ export function mountStage(element, host) {
   }
 
   function forget() {
-    asked = null;
+    pending = null;
     stage.removeAttribute("aria-busy");
   }
 
@@ -216,9 +216,9 @@ export function mountStage(element, host) {
   function steer(parent, index) {
     pause();
     say("");
-    if (asked?.add) return; // a look is being taken
+    if (pending?.add) return; // a look is being taken
     // A click before the answer to the last one changes what was asked for.
-    want(toggled(state.scene, asked?.plan ?? state.plan.slice(0, state.step), parent, index));
+    want(toggleLook(state.scene, pending?.plan ?? state.plan.slice(0, state.step), parent, index));
   }
 
   // Looks at these cells of the picture's grid and at no others; the looks, or null where that failed.
@@ -228,7 +228,7 @@ export function mountStage(element, host) {
     const { scene } = state;
     change(() => takePlan(state, []));
     for (const index of cells) {
-      await want(toggled(scene, viewOf(state).looks, null, index));
+      await want(toggleLook(scene, viewOf(state).looks, null, index));
       if (scene !== state.scene) return null;
     }
     const { looks } = viewOf(state);
@@ -270,8 +270,8 @@ export function mountStage(element, host) {
     if (!state) return;
     const cell = cellOf(target);
     previewCell(stage, state.scene, cell?.parent ?? null, cell?.index ?? null);
-    const shown = cell ? lookAt(state.scene, cell.parent, cell.index) : -1;
-    mark(shown >= 0 && state.plan.slice(0, state.step).includes(shown) ? shown : cell ? null : lookOf(target));
+    const look = cell ? lookAt(state.scene, cell.parent, cell.index) : -1;
+    mark(look >= 0 && state.plan.slice(0, state.step).includes(look) ? look : cell ? null : lookOf(target));
   }
 
   for (const kind of ["pointerover", "focusin"]) stage.addEventListener(kind, event => point(event.target));
@@ -334,11 +334,11 @@ export function mountStage(element, host) {
       event.preventDefault();
       return;
     }
-    const wanted = wish(event);
-    if (wanted === null) return;
+    const move = wish(event);
+    if (move === null) return;
     event.preventDefault();
-    if (wanted === "zoom") zoomInto(stage.querySelector('[data-zoom="newest"]'));
-    else go(wanted);
+    if (move === "zoom") zoomInto(stage.querySelector('[data-zoom="newest"]'));
+    else go(move);
   });
   new ResizeObserver(([plot]) => {
     const width = Math.round(plot.contentRect.width);

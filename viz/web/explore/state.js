@@ -11,7 +11,7 @@ import {
   weightsOf,
   withinBudget,
 } from "../core/scene.js";
-import { MINUS, counted, percent } from "../core/text.js";
+import { MINUS, formatCount, percent } from "../core/text.js";
 
 // What a class is compared with, besides a class by its number: what the thumbnail alone says (the runner-up where that
 // is the same class), the runner-up, or nothing.
@@ -109,8 +109,8 @@ export function viewOf(state) {
   const another = classes => classes.find(other => other !== cls) ?? null;
   const rival = another([courseOf(state)[0].top[0], ...order]);
   const meant = { [RIVAL]: rival, [SECOND]: another(order), [NONE]: null };
-  const wanted = state.versus in meant ? meant[state.versus] : state.versus;
-  const versus = wanted === cls ? null : wanted;
+  const choice = state.versus in meant ? meant[state.versus] : state.versus;
+  const versus = choice === cls ? null : choice;
   return {
     scene,
     state,
@@ -132,7 +132,7 @@ export function viewOf(state) {
 // Looks chosen by hand: add or remove any cell, and see what that changed.
 
 // The plan after a click on a cell, or what must be asked of the server first; `looks` are those it changes.
-export function toggled(scene, looks, parent, index) {
+export function toggleLook(scene, looks, parent, index) {
   const look = lookAt(scene, parent, index);
   if (look < 0) return { plan: looks, add: { parent, index } };
   if (!looks.includes(look)) return { plan: [...looks, look], add: null };
@@ -186,7 +186,7 @@ export function drawSteered(stage, view) {
       ? `${scene.classes[ours]} ${percent(view.share[ours])}`
       : `${scene.classes[ours]} ${percent(view.share[ours])} instead of ${scene.classes[theirs]}`;
   const how = mine.length ? changes.filter(Boolean).join(", ") || "in another order" : "none at all";
-  const theirsBy = own.length ? `The network's own ${counted(own.length, "look", "looks")}` : "The thumbnail alone";
+  const theirsBy = own.length ? `The network's own ${formatCount(own.length, "look", "looks")}` : "The thumbnail alone";
   note.querySelector("p").textContent =
     `Your looks, ${how}: ${verdict}. ${theirsBy}: ${scene.classes[theirs]} ${percent(share[theirs])} ` +
     `(yours ${gain <= -0.05 ? MINUS : "+"}${Math.abs(gain).toFixed(1)} points).`;

@@ -7,7 +7,7 @@ const HELD = 256; // tiles kept: 64 MB of pixels
 // Tiles are laid from `origin` outwards, so that one answer fills the first view around it.
 export function openTiles(scene, origin, host, changed) {
   const held = new Map(); // "i,j" -> { image, box }
-  let asked = null;
+  let pending = null;
   let sentence = "";
   let open = true;
   const span = (axis, from, to) => [
@@ -26,7 +26,7 @@ export function openTiles(scene, origin, host, changed) {
   }
 
   // The first missing tile of a view and those beside it that fit into the same answer, or null.
-  function missing(view) {
+  function findMissing(view) {
     const { i0, i1, j0, j1 } = seen(view);
     for (let j = j0; j <= j1; j++)
       for (let i = i0; i <= i1; i++) {
@@ -36,17 +36,17 @@ export function openTiles(scene, origin, host, changed) {
     return null;
   }
 
-  // Asks for what a view lacks; what is asked for already is waited for first.
+  // Asks for what a view lacks; what is under way is waited for first.
   function want(view) {
-    const block = asked === null ? missing(view) : null;
+    const block = pending === null ? findMissing(view) : null;
     if (!block) return;
     const box = [edge(0, block.i0), edge(1, block.j0), edge(0, block.i1 + 1), edge(1, block.j1 + 1)];
-    asked = { ...block, box };
-    fill(asked);
+    pending = { ...block, box };
+    fill(pending);
   }
 
-  function end(said) {
-    [asked, sentence] = [null, said];
+  function end(problem) {
+    [pending, sentence] = [null, problem];
     changed();
   }
 
@@ -71,9 +71,9 @@ export function openTiles(scene, origin, host, changed) {
 
   return {
     want,
-    busy: () => asked !== null,
+    busy: () => pending !== null,
     sentence: () => sentence,
-    complete: view => missing(view) === null,
+    complete: view => findMissing(view) === null,
     shown: view => {
       const { i0, i1, j0, j1 } = seen(view);
       const found = new Set();

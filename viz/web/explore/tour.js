@@ -8,8 +8,8 @@ const CODE = "https://github.com/Tpap/TNet";
 
 // The step that this page's address asks for, or null.
 export function linkedStep() {
-  const wanted = Number(new URLSearchParams(location.search).get("tour"));
-  return Number.isInteger(wanted) && wanted >= 1 && wanted <= STEPS ? wanted : null;
+  const step = Number(new URLSearchParams(location.search).get("tour"));
+  return Number.isInteger(step) && step >= 1 && step <= STEPS ? step : null;
 }
 
 function writeAddress(number) {

@@ -1,7 +1,7 @@
 // What the tour says about a picture: six steps, each with a sentence, its formula with numbers, and what it marks.
 
 import { calledRow, gridOf, logitsOf, probabilitiesOf, rowsOf, topClasses } from "../core/scene.js";
-import { counted, fixed, percent, short, signed, signedFixed, times } from "../core/text.js";
+import { formatCount, formatFixed, formatSigned, formatSignedFixed, percent, short, times } from "../core/text.js";
 
 const MOST_ROWS = 6; // of a formula; the others are one row
 
@@ -90,7 +90,7 @@ function cropStep({ scene, looks }) {
         const size = `${x1 - x0} × ${y1 - y0} px → ${scene.base} × ${scene.base} px`;
         return term(`${calledRow(scene, at + 1)}: ${size}, choice ${scene.looks[at].rank} of its grid`);
       },
-      rest => term(`and ${counted(rest.length, "look", "looks")} more`),
+      rest => term(`and ${formatCount(rest.length, "look", "looks")} more`),
     ),
     marks: ".tn-crops",
     overlay: null,
@@ -112,7 +112,7 @@ function weightStep({ scene, looks, weights }) {
         row => term(`${row.name}: ${short(row.weight)}`, row.weight),
         rest => {
           const sum = rest.reduce((total, row) => total + row.weight, 0);
-          return term(`${counted(rest.length, "look", "looks")} more: ${short(sum)}`, sum);
+          return term(`${formatCount(rest.length, "look", "looks")} more: ${short(sum)}`, sum);
         },
       ),
       term("sum of all = 1"),
@@ -134,21 +134,21 @@ function sumStep({ scene, looks, weights, shares, cls, versus, share }) {
   return {
     title: "Sum",
     sentence:
-      `Weight times score, added up over thumbnail, looks and bias: ${fixed(shares.total)} for ${name}` +
+      `Weight times score, added up over thumbnail, looks and bias: ${formatFixed(shares.total)} for ${name}` +
       `${versus === null ? `, which is ${percent(share[cls])}` : `: ${percent(share[cls])} to ${percent(share[versus])}`}. ` +
       "Nothing else decides.",
     formula: [
       ...firstRows(
         rows,
         ({ name: row, weight, value }) =>
-          term(`${row}: ${short(weight)} × ${short(value / weight)} = ${signed(value)}`, value),
+          term(`${row}: ${short(weight)} × ${short(value / weight)} = ${formatSigned(value)}`, value),
         rest => {
           const sum = rest.reduce((total, row) => total + row.value, 0);
-          return term(`${counted(rest.length, "look", "looks")} more: ${signed(sum)}`, sum);
+          return term(`${formatCount(rest.length, "look", "looks")} more: ${formatSigned(sum)}`, sum);
         },
       ),
-      term(`bias: ${signedFixed(shares.bias)}`, shares.bias),
-      term(`sum = ${versus === null ? "logit" : "lead"} ${fixed(shares.total)}`, shares.total),
+      term(`bias: ${formatSignedFixed(shares.bias)}`, shares.bias),
+      term(`sum = ${versus === null ? "logit" : "lead"} ${formatFixed(shares.total)}`, shares.total),
       ...(versus === null ? [term(`softmax${calibrated}: probability ${percent(share[cls])}`, share[cls])] : []),
     ],
     marks: ".tn-ledger",

@@ -1,7 +1,7 @@
 // The report: this stage and its numbers in one file that needs nothing else. Its fixed parts (elements, styles, and
 // the code as one script) come from the server.
 
-import { counted, escaped, percent } from "../core/text.js";
+import { escapeHtml, formatCount, percent } from "../core/text.js";
 import { addressWith } from "../ui/address.js";
 import { linkOf } from "../explore/link.js";
 
@@ -24,7 +24,7 @@ function base64Of(values) {
   return btoa(text);
 }
 
-function joined(parts) {
+function joinArrays(parts) {
   const values = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -40,7 +40,7 @@ function sceneAgain(view) {
   const { known, knownWithout, link, answers, ...sent } = scene;
   const sets = [...known.keys()].map(key => (key === "" ? [] : key.split(",").map(Number)));
   const without = [...known.keys()].map(key => knownWithout.get(key));
-  const weights = { sets, values: base64Of(joined([...known.values()])), without: base64Of(joined(without)) };
+  const weights = { sets, values: base64Of(joinArrays([...known.values()])), without: base64Of(joinArrays(without)) };
   return {
     ...sent,
     projections: base64Of(scene.projections),
@@ -65,7 +65,7 @@ function restoreOf(state) {
   };
 }
 
-async function squeezed(source, { scale, quality }) {
+async function shrinkPicture(source, { scale, quality }) {
   const image = new Image();
   const canvas = document.createElement("canvas");
   image.src = source;
@@ -80,7 +80,7 @@ async function squeezed(source, { scale, quality }) {
 
 async function squeezedScene(scene, squeeze) {
   if (!squeeze) return scene;
-  const smaller = source => squeezed(source, squeeze);
+  const smaller = source => shrinkPicture(source, squeeze);
   const looks = [];
   for (const look of scene.looks) looks.push({ ...look, crop: await smaller(look.crop) });
   return { ...scene, looks, picture: await smaller(scene.picture), thumbnail: await smaller(scene.thumbnail) };
@@ -108,7 +108,7 @@ function facts(view, replay) {
   const names = view.looks.map(look => scene.looks[look].name).join(", ");
   const chosen = view.state.manual ? ", chosen by hand" : "";
   const looks = count
-    ? `the thumbnail and ${counted(count, "look", "looks")} (${names})${chosen}`
+    ? `the thumbnail and ${formatCount(count, "look", "looks")} (${names})${chosen}`
     : "the thumbnail alone";
   return {
     Picture: `${scene.title}, ${scene.width} × ${scene.height} px${scene.credit ? `, ${scene.credit}` : ""}`,
@@ -128,7 +128,7 @@ function facts(view, replay) {
 }
 
 // Any text of a script or style element that holds data: nothing in it can end the element.
-const inlined = value =>
+const inlineJson = value =>
   JSON.stringify(value).replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
 function reportText(scene, about, parts, smaller) {
@@ -138,20 +138,20 @@ function reportText(scene, about, parts, smaller) {
     "base-uri 'none'; form-action 'none'";
   const rows = Object.entries(about)
     .filter(([, text]) => text)
-    .map(([name, text]) => `<dt>${escaped(name)}</dt><dd>${escaped(text)}</dd>`)
+    .map(([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`)
     .join("");
   const end = "</" + "script>";
   return [
     `<!doctype html>\n<html lang="en"><head><meta charset="utf-8">`,
-    `<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">`,
+    `<meta http-equiv="Content-Security-Policy" content="${escapeHtml(policy)}">`,
     `<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">`,
-    `<title>${escaped(scene.title)}: TNet Explorer report</title>`,
+    `<title>${escapeHtml(scene.title)}: TNet Explorer report</title>`,
     `<style>${parts.style}</style></head>`,
-    `<body><header class="tn-report"><small>TNet Explorer report</small><h1>${escaped(scene.title)}</h1>`,
-    `<p>${escaped(parts.exact)}${smaller ? ` ${escaped(SQUEEZED)}` : ""}</p>`,
+    `<body><header class="tn-report"><small>TNet Explorer report</small><h1>${escapeHtml(scene.title)}</h1>`,
+    `<p>${escapeHtml(parts.exact)}${smaller ? ` ${escapeHtml(SQUEEZED)}` : ""}</p>`,
     `<dl>${rows}</dl></header>`,
     `<main>${parts.template}</main>`,
-    `<script type="application/json" id="tn-scene">${inlined(scene)}${end}`,
+    `<script type="application/json" id="tn-scene">${inlineJson(scene)}${end}`,
     `<script nonce="${nonce}">${parts.code}${end}</body></html>\n`,
   ].join("\n");
 }

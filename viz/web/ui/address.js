@@ -39,10 +39,10 @@ function readTab() {
 
 const readSettings = tab => [...query()].filter(([name]) => SETTINGS[tab].includes(name));
 
-let shown = readTab();
-let opening = shown === "explore" ? null : shown; // a tab that was called for and is not shown yet
-const linked = { [shown]: Object.fromEntries(readSettings(shown)) };
-const settings = { [shown]: readSettings(shown) };
+let current = readTab();
+let opening = current === "explore" ? null : current; // a tab that was called for and is not shown yet
+const linked = { [current]: Object.fromEntries(readSettings(current)) };
+const settings = { [current]: readSettings(current) };
 let explored = { short: [...query()].some(([name]) => LINKED.includes(name)) ? null : "", full: "" };
 let timer = null;
 
@@ -57,9 +57,9 @@ function compose(parts, drop = []) {
 export const addressWith = (link, drop = []) => compose([link], drop);
 
 function currentAddress() {
-  const link = ABOUT_PICTURE.includes(shown) ? explored.full : explored.short;
-  if (shown === "explore") return compose([link]);
-  return compose([link, `tab=${shown}`, ...encode(settings[shown] ?? [])]);
+  const link = ABOUT_PICTURE.includes(current) ? explored.full : explored.short;
+  if (current === "explore") return compose([link]);
+  return compose([link, `tab=${current}`, ...encode(settings[current] ?? [])]);
 }
 
 function write() {
@@ -84,7 +84,7 @@ export function noteLink(full, short) {
 // What a tab shows now, as pairs of a name and a value.
 export function noteSettings(tab, pairs) {
   settings[tab] = pairs.filter(([name]) => SETTINGS[tab].includes(name));
-  if (tab === shown) writeSoon();
+  if (tab === current) writeSoon();
 }
 
 // The settings that the page was opened with, once; null for a tab that its address does not show.
@@ -101,18 +101,18 @@ export function noteTab(tab) {
   if (opening !== null) {
     if (tab !== opening) return; // Gradio shows the first tab on arrival
     opening = null;
-    shown = tab;
+    current = tab;
     writeSoon();
-  } else if (tab !== shown) {
+  } else if (tab !== current) {
     write(); // the step that is left keeps what it showed
-    shown = tab;
+    current = tab;
     history.pushState(null, "", currentAddress());
   }
 }
 
 async function openTab(tab) {
   opening = tab;
-  for (let asked = 0; opening === tab && asked < 400; asked++) {
+  for (let attempts = 0; opening === tab && attempts < 400; attempts++) {
     const button = document.querySelector(`#tabs [role=tab][data-tab-id="${tab}"]`);
     if (button?.getAttribute("aria-selected") === "true") noteTab(tab);
     else button?.click();
@@ -125,7 +125,7 @@ export function followAddress() {
   if (opening) openTab(opening);
   addEventListener("popstate", () => {
     const tab = readTab();
-    if (tab === shown && opening === null) writeSoon();
+    if (tab === current && opening === null) writeSoon();
     else openTab(tab);
   });
 }

@@ -38,10 +38,10 @@ export function addTitle(drawing, words) {
 
 // Heights of names from top to bottom, each as near to its line's end as the others let it be; null where not all
 // have room.
-export function spreadNames(wanted, top, bottom, line) {
-  if (wanted.length * line > bottom - top) return null;
-  const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
-  const places = order.map(i => wanted[i]);
+export function spreadNames(heights, top, bottom, line) {
+  if (heights.length * line > bottom - top) return null;
+  const order = heights.map((_, i) => i).sort((a, b) => heights[a] - heights[b]);
+  const places = order.map(i => heights[i]);
   for (let i = 0; i < places.length; i += 1) places[i] = Math.max(places[i], i ? places[i - 1] + line : top);
   for (let i = places.length - 1; i >= 0; i -= 1)
     places[i] = Math.min(places[i], i + 1 < places.length ? places[i + 1] - line : bottom);

@@ -1,6 +1,6 @@
 // A panel of the page as a drawing of its own: true SVG, read from where the browser put every element.
 
-import { escaped } from "../core/text.js";
+import { escapeHtml } from "../core/text.js";
 import { attributes, colourOf, ground, px, rectangle, round2 } from "./figure_boxes.js";
 import { chosenText, linesOf, textLine } from "./figure_text.js";
 
@@ -63,7 +63,7 @@ function written({ items, clips, edges }, title, behind) {
   const shift = `translate(${round2(-left)} ${round2(-top)})`;
   const text = [
     `<svg${attributes({ xmlns: "http://www.w3.org/2000/svg", ...size, viewBox: `0 0 ${width} ${height}` })}>`,
-    `<title>${escaped(title)}</title>`,
+    `<title>${escapeHtml(title)}</title>`,
     `<rect${attributes({ ...size, fill: behind })}/>`,
     `<g${attributes({ transform: shift })}>`,
     clips.length ? `<defs>${clips.join("")}</defs>\n${body}` : body,
@@ -101,12 +101,12 @@ function paint(sheet, element, above) {
   if (!box) return;
   const seen = style.visibility === "visible";
   if (element instanceof SVGSVGElement) {
-    if (seen && box.width && box.height) add(nested(element, box), box);
+    if (seen && box.width && box.height) add(nestDrawing(element, box), box);
     return;
   }
   // A panel reaches as far as what is in it.
   if (seen) for (const part of boxes) add(ground(plain(part), style), above.root ? null : plain(part));
-  if (style.overflow !== "visible" && box.width) here.clip = clipped(sheet, box, px(style.borderTopLeftRadius));
+  if (style.overflow !== "visible" && box.width) here.clip = addClip(sheet, box, px(style.borderTopLeftRadius));
   if (element instanceof HTMLImageElement) {
     if (seen) add(pictureOf(sheet, element, style, box), plain(box));
     return;
@@ -139,7 +139,7 @@ function before(element, box, add) {
   add(ground({ left: box.left + px(style.left), top: box.top + px(style.top), width, height }, style));
 }
 
-function clipped(sheet, box, radius) {
+function addClip(sheet, box, radius) {
   const id = `clip-${sheet.clips.length + 1}`;
   sheet.clips.push(`<clipPath id="${id}">${rectangle(plain(box), { fill: "#000000", alpha: 1 }, radius)}</clipPath>`);
   return `url(#${id})`;
@@ -152,15 +152,15 @@ function pictureOf(sheet, image, style, box) {
   [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
   canvas.getContext("2d").drawImage(image, 0, 0);
   const radius = px(style.borderTopLeftRadius);
-  const clip = radius ? clipped(sheet, box, radius) : null;
+  const clip = radius ? addClip(sheet, box, radius) : null;
   const { left: x, top: y, width, height } = box;
   const values = { x, y, width, height, preserveAspectRatio: "none", "clip-path": clip };
   return `<image${attributes(values)} href="${canvas.toDataURL("image/jpeg", 0.93)}"/>`;
 }
 
 // A drawing inside the panel, with the style it has on the page.
-function nested(drawing, box) {
-  const copy = copied(drawing);
+function nestDrawing(drawing, box) {
+  const copy = copyElement(drawing);
   const size = drawing.viewBox.baseVal?.width
     ? drawing.getAttribute("viewBox")
     : `0 0 ${round2(box.width)} ${round2(box.height)}`;
@@ -175,7 +175,7 @@ function nested(drawing, box) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function copied(element) {
+function copyElement(element) {
   const copy = document.createElementNS("http://www.w3.org/2000/svg", element.localName);
   const style = getComputedStyle(element);
   for (const { name, value } of element.attributes) {
@@ -194,7 +194,7 @@ function copied(element) {
   }
   for (const child of element.childNodes) {
     if (child.nodeType === Node.TEXT_NODE) copy.append(child.data);
-    else if (child.nodeType === Node.ELEMENT_NODE && DRAWN.test(child.localName)) copy.append(copied(child));
+    else if (child.nodeType === Node.ELEMENT_NODE && DRAWN.test(child.localName)) copy.append(copyElement(child));
   }
   return copy;
 }

@@ -1,6 +1,6 @@
 // What the browser paints of an element besides its content: ground, borders and rings, as SVG rectangles.
 
-import { escaped } from "../core/text.js";
+import { escapeHtml } from "../core/text.js";
 
 const colours = new Map();
 
@@ -29,7 +29,7 @@ export const round2 = value => Math.round(100 * value) / 100;
 export function attributes(values) {
   return Object.entries(values)
     .filter(([, value]) => value !== null && value !== undefined && value !== "")
-    .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? round2(value) : value)}"`)
+    .map(([name, value]) => ` ${name}="${escapeHtml(typeof value === "number" ? round2(value) : value)}"`)
     .join("");
 }
 

@@ -1,6 +1,6 @@
 // Text where the browser broke and placed it, as SVG text.
 
-import { escaped } from "../core/text.js";
+import { escapeHtml } from "../core/text.js";
 import { attributes, colourOf, px } from "./figure_boxes.js";
 
 // The lines of a text node: their words, and where they stand.
@@ -80,7 +80,7 @@ export function textLine(line, style) {
     lengthAdjust: text.length > 1 ? "spacingAndGlyphs" : null,
     ...outline,
   };
-  return `<text${attributes(values)}>${escaped(text)}</text>`;
+  return `<text${attributes(values)}>${escapeHtml(text)}</text>`;
 }
 
 // What a list has chosen; its text is not part of the document.

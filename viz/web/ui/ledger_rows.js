@@ -1,7 +1,7 @@
 // Rows and bars that tabs share: the classes of a decision, and the ledger, one row per look with bars to both sides of
 // zero.
 
-import { counted, percent } from "../core/text.js";
+import { formatCount, percent } from "../core/text.js";
 import { build } from "./dom.js";
 
 // `value` as a bar that reaches to the edge where it is as large as `reach`.
@@ -46,5 +46,7 @@ export function listClasses({ scene, order }) {
 }
 
 export function describeOrigin(looks) {
-  return looks.length ? `From the thumbnail and ${counted(looks.length, "look", "looks")}` : "From the thumbnail alone";
+  return looks.length
+    ? `From the thumbnail and ${formatCount(looks.length, "look", "looks")}`
+    : "From the thumbnail alone";
 }

@@ -1,7 +1,7 @@
 // The picture of all tabs: cells tinted by lift, and numbered boxes of looks.
 
 import { coverage, flopsOf, gridOf } from "../core/scene.js";
-import { counted, gigaflops, ordinal, percent, times } from "../core/text.js";
+import { formatCount, gigaflops, ordinal, percent, times } from "../core/text.js";
 import { build } from "./dom.js";
 
 const TINY = 0.07; // of the picture's side: a box without room for its name, which appears when the look is pointed at
@@ -16,7 +16,7 @@ export function place(element, box) {
 }
 
 // How dark a cell is drawn: a fixed scale, the same for every picture and every checkpoint with this grid.
-export function dimming(scene, lift) {
+export function computeDimness(scene, lift) {
   const [low, high] = scene.lift.map(Math.log2);
   return high > low ? 1 - Math.min(1, Math.max(0, (Math.log2(lift) - low) / (high - low))) : 0;
 }
@@ -53,7 +53,7 @@ export function buildPicture(stage, scene, makeCell = buildCell) {
     const cell = makeCell(scene, grid, index);
     place(cell, box);
     cell.dataset.cell = index;
-    cell.style.setProperty("--dim", dimming(scene, grid.lift[index]).toFixed(3));
+    cell.style.setProperty("--dim", computeDimness(scene, grid.lift[index]).toFixed(3));
     return cell;
   });
   stage.querySelector(".tn-tint").replaceChildren(...cells);
@@ -80,7 +80,7 @@ export function drawPicture(stage, { state, looks, shown }) {
     box.hidden = !shown.has(look);
     box.classList.toggle("tn-newest", look === newest);
   }
-  stage.querySelector(".tn-boxes").setAttribute("aria-label", `Boxes of ${counted(looks.length, "look", "looks")}`);
+  stage.querySelector(".tn-boxes").setAttribute("aria-label", `Boxes of ${formatCount(looks.length, "look", "looks")}`);
 }
 
 export function previewCell(stage, scene, parent, index) {
@@ -105,7 +105,7 @@ export function drawCost(stage, view) {
   const bold = text => build("b", {}, text);
   const parts = [
     count
-      ? [bold(looks.length), ` of ${counted(count, "look", "looks")}`]
+      ? [bold(looks.length), ` of ${formatCount(count, "look", "looks")}`]
       : [bold(0), " looks: the whole picture is seen once"],
     [bold(gigaflops(flopsOf(scene, looks))), ` of ${gigaflops(flopsOf(scene, [...scene.looks.keys()]))}`],
   ];

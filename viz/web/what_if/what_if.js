@@ -1,13 +1,13 @@
 // Two pictures under one number of looks; the look in focus is marked on both sides. The server is asked only where a
 // part of the picture is dropped.
 
-import { counted } from "../core/text.js";
+import { formatCount } from "../core/text.js";
 import { noteSettings, takeLinked } from "../ui/address.js";
 import { mountDrag } from "./drag.js";
 
 export function mountWhatIf(element, host) {
   const linked = Number(takeLinked("what-if")?.["what-if-looks"]);
-  let wanted = Number.isInteger(linked) && linked > 0 ? linked : null;
+  let chosenLooks = Number.isInteger(linked) && linked > 0 ? linked : null;
   let focus = 0;
   const all = selector => [...element.querySelectorAll(selector)];
 
@@ -15,14 +15,17 @@ export function mountWhatIf(element, host) {
     const slider = element.querySelector(".what-if-k input");
     if (!slider) return;
     const most = Number(slider.max);
-    const k = Math.min(most, wanted ?? Number(slider.value));
+    const k = Math.min(most, chosenLooks ?? Number(slider.value));
     slider.value = k;
     slider.style.setProperty("--at", `${most > 1 ? (100 * (k - 1)) / (most - 1) : 100}%`);
     slider.nextElementSibling.textContent = `${k} of ${most}`;
-    slider.setAttribute("aria-valuetext", `${k} of ${counted(most, "look", "looks")}`);
+    slider.setAttribute("aria-valuetext", `${k} of ${formatCount(most, "look", "looks")}`);
     slider.closest(".what-if").dataset.looks = k;
     const { settings } = slider.closest(".what-if").dataset;
-    noteSettings("what-if", [...new URLSearchParams(settings), ...(wanted === null ? [] : [["what-if-looks", k]])]);
+    noteSettings("what-if", [
+      ...new URLSearchParams(settings),
+      ...(chosenLooks === null ? [] : [["what-if-looks", k]]),
+    ]);
     const marked = Math.min(focus, k - 1);
     for (const block of all("[data-k]")) block.hidden = Number(block.dataset.k) !== k;
     for (const box of all(".tn-box")) box.hidden = Number(box.dataset.rank) >= k;
@@ -46,7 +49,7 @@ export function mountWhatIf(element, host) {
 
   element.addEventListener("input", event => {
     if (event.target.matches(".what-if-k input")) {
-      wanted = Number(event.target.value);
+      chosenLooks = Number(event.target.value);
       draw();
     }
   });

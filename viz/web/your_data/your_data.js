@@ -1,6 +1,6 @@
 // Failures of an evaluation: one filter at a time, by cause or by a cell of the confusion matrix; a click opens one.
 
-import { counted } from "../core/text.js";
+import { formatCount } from "../core/text.js";
 
 export function mountFailures(element, host) {
   let filter = { show: "all" };
@@ -22,10 +22,10 @@ export function mountFailures(element, host) {
         "aria-pressed",
         filter.show === "pair" && cell.dataset.pair === filter.label && cell.dataset.with === filter.prediction,
       );
-    const shown = items.filter(item => !item.hidden).length;
+    const visible = items.filter(item => !item.hidden).length;
     const cell = element.querySelector("[data-pair][aria-pressed=true]");
     const what = cell ? `: ${cell.getAttribute("aria-label")}` : "";
-    element.querySelector("[data-shown]").textContent = `${counted(shown, "failure", "failures")} shown${what}.`;
+    element.querySelector("[data-shown]").textContent = `${formatCount(visible, "failure", "failures")} shown${what}.`;
   }
 
   element.addEventListener("click", event => {
