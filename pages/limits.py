@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from tnet_core import TNetConfig, Trace
 from tnet_core.budget import MOST_LEVELS, budget_entries, extend_budget
+from tnet_core.imageio.decode import MAX_PIXELS
 from tnet_core.sampling.frame import Frame
 
 MAX_LOOKS_PER_TRAVERSAL = 40  # with three levels or more; every one of them is drawn
 MAX_LOOKS_PER_PAGE = 80  # those added by hand included
 MAX_LOOKS_PER_GRID = 25  # of an evaluation
-MAX_PIXELS = 150_000_000  # of a stranger's picture: the sampling of the page's models touches each of its tiles
+MAX_PUBLIC_PIXELS = (
+    MAX_PIXELS  # of a stranger's picture, those that are read in parts too: looks touch each of its tiles
+)
 LARGE_PIXELS = 30_000_000  # reading them takes long enough to say so, and much memory for a moment
 MAX_PART_SIDE = 1024  # pixels of a picture that are sent at a time
 MAX_IMAGES_PUBLIC, MAX_IMAGES_LOCAL = 200, 5_000  # of one evaluation

@@ -16,7 +16,7 @@ from pages.what_if.tab import build_what_if_tab
 from pages.your_data.service import Evaluator
 from pages.your_data.tab import build_your_data_tab
 from viz.common import style
-from viz.common.page import MASTHEAD, build_page_head
+from viz.common.page import build_page_head, render_masthead
 
 TABS = {
     "explore": "Explore", "compare": "Compare", "audit": "Audit", "what-if": "What if",
@@ -29,7 +29,7 @@ def build_site(explorer: Explorer) -> gr.Blocks:
     evaluator = Evaluator(explorer, local=explorer.local)
     # Files of uploads are read once; the copies Gradio keeps go after an hour.
     with gr.Blocks(title="TNet Explorer", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as demo:
-        gr.HTML(MASTHEAD, apply_default_css=False)
+        gr.HTML(render_masthead(), apply_default_css=False)
         own = gr.State((), time_to_live=SESSION_SECONDS)  # evaluations of this visitor's own data
         with gr.Tabs(elem_id="tabs") as tabs:
             with build_tab("explore"):

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 import tnet_core as tn
 from pages.explore.links import plan_cells
-from pages.limits import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PIXELS, opening_budget
+from pages.limits import LARGE_PIXELS, MAX_LOOKS_PER_PAGE, MAX_LOOKS_PER_TRAVERSAL, MAX_PUBLIC_PIXELS, opening_budget
 from pages.sampling import AS_TRAINED, DEEP, SamplingMode, simplify_mode
 from pages.server.compute import (
     add_looks,
@@ -216,7 +216,7 @@ class Explorer:
     def load_picture(self, spec: str, where: Where) -> tuple[tn.ImageSource, PictureInfo]:
         """Open an example or an upload; return it and what is known about it."""
         if isinstance(where, str):
-            source = self._images.open(Path(where), None if self.local else MAX_PIXELS)
+            source = self._images.open(Path(where), None if self.local else MAX_PUBLIC_PIXELS)
             if isinstance(where, OwnPicture):
                 label = find_class(self.read_card(spec).class_names, where.class_name)
                 return source, PictureInfo(where.called, label=label)

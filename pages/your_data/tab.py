@@ -9,26 +9,29 @@ import gradio as gr
 
 import tnet_core as tn
 from pages.explore.tab import PROGRESS, Explored
-from pages.limits import MAX_LOOKS_PER_GRID, MAX_PARALLEL_EVALUATIONS, MAX_PARALLEL_TRAVERSALS
+from pages.limits import MAX_FAILURE_BYTES, MAX_LOOKS_PER_GRID, MAX_PARALLEL_EVALUATIONS, MAX_PARALLEL_TRAVERSALS
 from pages.server.access import is_local_request
 from pages.server.rpc import PageCalls, read_event, read_session_id
 from pages.server.sessions import SESSION_SECONDS
 from pages.your_data.service import NO_FOLDERS, Evaluator
 from tnet_core.schemas.evaluation import parse_evaluation
+from training.data import archive
 from viz.common.measured import VisitorEvaluation, add_evaluation
 from viz.common.page import render_warning
 from viz.web.modules import build_mount_script
 from viz.your_data.page import (
     INTRO,
     WAITING,
-    ZIP_LAYOUT,
+    ZipLimits,
     render_chart_notice,
     render_failures,
     render_file_link,
     render_result,
+    render_zip_layout,
 )
 
 FIRST_IMAGES = 100  # measured unless more are asked for
+ZIP_LIMITS = ZipLimits(archive.MAX_ZIP_BYTES, archive.MAX_IMAGES, archive.MAX_PIXELS, MAX_FAILURE_BYTES)
 POLICIES = (
     ("Looks from the centre outwards", "centre"),
     ("Looks at random", "random"),
@@ -49,7 +52,7 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
                 file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=130, type="filepath")
                 named = [gr.Textbox(label="or a folder of this machine", placeholder="a folder of class folders",
                                     elem_id="your-data-folder")] if evaluator.local else []  # fmt: skip
-                gr.HTML(ZIP_LAYOUT, **plain)
+                gr.HTML(render_zip_layout(ZIP_LIMITS), **plain)
                 choices = [(choice.title, choice.spec) for choice in explorer.models.choices]
                 spec = gr.Dropdown(choices, value=explorer.landing, label="Checkpoint", filterable=False,
                                    elem_id="your-data-checkpoint")  # fmt: skip

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from viz.common import style
-from viz.common.page import UNTRAINED, build_page_head, render_notices, render_problem, render_warning
+from viz.common.page import build_page_head, render_notices, render_problem, render_untrained, render_warning
 
 
 def test_the_notice_says_that_nothing_is_trained_and_nothing_means_anything() -> None:
-    assert "Untrained weights" in UNTRAINED
-    assert "mean nothing yet" in UNTRAINED
+    assert "Untrained weights" in render_untrained()
+    assert "mean nothing yet" in render_untrained()
 
 
 def test_messages_are_escaped() -> None:

@@ -10,7 +10,7 @@ from tests.support.evaluation_cards import agreeing, bundled
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.selection import select_defaults
 from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation
-from viz.your_data.page import render_file_link, render_result
+from viz.your_data.page import ZipLimits, render_file_link, render_result, render_zip_layout
 
 BIRDS = "tnet-lite0-cub"
 
@@ -69,3 +69,10 @@ def test_the_table_has_every_budget_and_escapes_names() -> None:
     assert "12 images of 3 classes, in 12 s" in text
     link = render_file_link("<img src=x>", '{"a": 1}')
     assert "<img" not in link and 'download="img-src-x.evaluation.json"' in link
+
+
+def test_what_a_zip_may_hold_is_said_with_the_numbers_that_are_checked() -> None:
+    limits = ZipLimits(size=7 << 20, images=1_234, pixels=9_000_000, failures=3 << 20)
+    text = render_zip_layout(limits)
+    assert "At most 7 MB, 1,234 images, 9 million pixels each." in text
+    assert "those it got wrong, 3 MB at most, when this page is closed" in text

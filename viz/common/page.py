@@ -26,18 +26,6 @@ _SHEETS = (
     "your_data/your_data.css",
 )
 
-MASTHEAD = (
-    '<header class="tn-masthead"><h1>TNet Explorer</h1>'
-    "<p>Watch a classifier decide where to look, and see what each look changed.</p>"
-    '<nav class="tn-links" aria-label="About">'
-    '<button type="button" data-opens="tour">How it works</button></nav></header>'
-)
-
-UNTRAINED = (
-    '<p class="tn-notice" role="note"><strong>Untrained weights.</strong> This network was initialised at random: '
-    "where it looks and what it scores mean nothing yet. The page shows how a decision is put together.</p>"
-)
-
 
 def build_page_head() -> str:
     """Return the page's style sheets, the accent as a variable before them, and what loads its code.
@@ -46,6 +34,16 @@ def build_page_head() -> str:
     """
     sheets = "\n".join((_VIZ / name).read_text(encoding="utf-8") for name in _SHEETS)
     return f"{build_web_head()}<style>.gradio-container {{ --tn-accent: {ACCENT}; }}\n{sheets}</style>"
+
+
+def render_masthead() -> str:
+    """Render the page's title, what it is for, and what explains it."""
+    return render_macro("common/page.html", "masthead")
+
+
+def render_untrained() -> str:
+    """Render the notice that an untrained network means nothing yet."""
+    return render_macro("common/page.html", "untrained")
 
 
 def render_problem(sentence: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from tnet_core import Trace
 from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
 from viz.common.evaluation import is_agreement, read_list, read_mapping, read_number, read_share
-from viz.common.page import UNTRAINED, render_notices
+from viz.common.page import render_notices, render_untrained
 from viz.common.templates import render_macro
 from viz.common.text import format_budget, format_class_name, format_percent
 from viz.explore.gallery import find_picture_kind, render_invitation
@@ -108,7 +108,7 @@ def build_checkpoint_panel(
     return CheckpointPanel(
         {"choices": list(choices), "value": spec, "visible": trained or len(choices) > 1},
         {"value": render_card(about) if trained else ""},
-        {"value": ("" if trained else UNTRAINED) + render_notices(sentences)},
+        {"value": ("" if trained else render_untrained()) + render_notices(sentences)},
         {"value": render_invitation(find_picture_kind(about), config.num_classes) if trained else ""},
         {"visible": has_more},
     )

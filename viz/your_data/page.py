@@ -16,7 +16,7 @@ from viz.common.templates import render_macro
 from viz.common.text import make_readable
 
 _render = partial(render_macro, "your_data/your_data.html")
-INTRO, ZIP_LAYOUT, WAITING = _render("intro"), _render("zip_layout"), _render("waiting")
+INTRO, WAITING = _render("intro"), _render("waiting")
 _COLUMNS = {
     "": "Learned",
     "centre": "Centre",
@@ -56,6 +56,21 @@ class FailureGallery:
     confusions: Mapping[tuple[str, str], int]  # label, prediction -> images, right ones included
     taken: tuple[int, ...]  # images in which each cell is looked at
     taken_failures: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ZipLimits:
+    """What a zip may hold, and what is kept of it while the page is open."""
+
+    size: int  # bytes of the zip
+    images: int
+    pixels: int  # of one image
+    failures: int  # bytes of the images that are kept because they were answered wrongly
+
+
+def render_zip_layout(limits: ZipLimits) -> str:
+    """Render how a zip is packed, closed until somebody opens it."""
+    return _render("zip_layout", limits)
 
 
 def render_result(own: VisitorEvaluation, notices: Sequence[str], seconds: float) -> str:

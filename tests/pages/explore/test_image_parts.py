@@ -147,7 +147,7 @@ def test_a_file_that_has_changed_or_gone_is_not_shown_as_what_was_looked_at(
 def test_a_stranger_may_bring_fewer_pixels_than_the_person_at_this_machine(
     model_cache: ModelCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explorers, "MAX_PIXELS", 90 * 120 - 1)
+    monkeypatch.setattr(explorers, "MAX_PUBLIC_PIXELS", 90 * 120 - 1)
     Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
     with pytest.raises(tn.TNetError, match=r"120 x 90 pixels; at most .* are opened here"):
         Explorer(model_cache).open_picture(model_cache.open_first(), str(tmp_path / "mine.png"))
