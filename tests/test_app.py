@@ -11,6 +11,7 @@ import gradio as gr
 import pytest
 
 import app
+import tnet_core as tn
 from pages.limits import MAX_SESSIONS
 
 
@@ -51,6 +52,21 @@ def test_help_names_every_option(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("--host", "--port", "--share", "--device", "--checkpoint", "--registry"))
+
+
+@pytest.mark.parametrize(("words", "expected"), [((), "float32"), (("--precision", "bfloat16"), "bfloat16")])
+def test_the_precision_reaches_the_models(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: str
+) -> None:
+    given(monkeypatch, "--device", "cpu", *words)
+    asked: list[object] = []
+
+    def refuse(*_: object, **options: object) -> None:
+        asked.append(options["precision"])
+        raise tn.TNetError("That is enough.")
+
+    monkeypatch.setattr(app, "ModelCache", refuse)
+    assert app.main() == 2 and asked == [expected]
 
 
 @pytest.mark.parametrize("words", [("--port", "70000"), ("--port", "x"), ("--device", "tpu")])

@@ -51,6 +51,24 @@ def test_an_empty_registry_gives_an_untrained_model() -> None:
     assert specs(found) == [UNTRAINED]
 
 
+@pytest.mark.slow
+def test_models_in_bfloat16_are_less_exact_than_published_and_that_is_said_once(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TNET_ENGINE", raising=False)
+    path = write_registry(
+        checkpoint.parent / "mine.yaml", entry_fields(checkpoint), entry_fields(checkpoint, id="more")
+    )
+    registry = Registry.load(path, shipped=None)
+    found = ModelCache(registry, fallback=SMALL, device="cpu", precision="bfloat16")
+    if found.open("birds").features.precision != "bfloat16":
+        pytest.skip("this processor has no bfloat16")
+    assert found.open("more").features.precision == "bfloat16"
+    assert found.problems == ["Looks are computed in bfloat16: sooner, and less exact than published."]
+    exact = ModelCache(registry, fallback=SMALL, device="cpu")
+    assert exact.open("birds").features.precision == "float32" and exact.problems == []
+
+
 def test_a_checkpoint_that_does_not_open_is_passed_over_and_complained_about(checkpoint: Path) -> None:
     broken = Path(shutil.copytree(checkpoint, checkpoint.parent / "broken"))
     fields = entry_fields(broken, id="broken", source={"folder": "broken"})

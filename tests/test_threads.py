@@ -1,0 +1,61 @@
+"""Commands keep OpenMP's waiting threads from spinning, before PyTorch is imported; importing the packages does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+# Written when PyTorch is imported, which is when its threads read the variable.
+WATCH = """
+import os, sys
+def watch(event, values):
+    if event == "import" and values[0] == "torch":
+        with open(os.environ["WATCHED"], "a") as file:
+            print(os.environ.get("OMP_WAIT_POLICY"), file=file)
+sys.addaudithook(watch)
+"""
+COMMANDS = {
+    "python -m tnet_core": ("-m", "tnet_core", "--help"),
+    "python -m training.evaluate": ("-m", "training.evaluate", "--help"),
+    "tnet look": ("-c", "from tnet_core.command import main; main(['look', '--help'])"),
+    "python app.py": ("app.py", "--help"),
+}
+
+
+def find_policy(arguments: tuple[str, ...], folder: Path, value: str | None = None) -> str:
+    """Return OMP_WAIT_POLICY at the moment when a Python process imports PyTorch."""
+    (folder / "sitecustomize.py").write_text(WATCH)
+    environment = {name: kept for name, kept in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment |= {"WATCHED": str(folder / "found.txt"), "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    environment |= {"TNET_ENGINE": "torch"} | ({} if value is None else {"OMP_WAIT_POLICY": value})
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, timeout=240)
+    assert done.returncode == 0, done.stderr.decode()
+    return (folder / "found.txt").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_let_waiting_threads_sleep(command: str, tmp_path: Path) -> None:
+    assert find_policy(COMMANDS[command], tmp_path) == "PASSIVE"
+
+
+@pytest.mark.parametrize("command", ["python -m tnet_core", "python -m training.evaluate"])
+def test_a_user_s_choice_is_kept(command: str, tmp_path: Path) -> None:
+    assert find_policy(COMMANDS[command], tmp_path, value="ACTIVE") == "ACTIVE"
+
+
+def test_importing_the_packages_sets_nothing(tmp_path: Path) -> None:
+    assert find_policy(("-c", "import tnet_core, training; tnet_core.traverse"), tmp_path) == "None"
+
+
+def test_what_starts_before_pytorch_does_not_import_it() -> None:
+    code = "import sys; sys.argv[0] = 'app.py'; import startup; print(startup.started, 'torch' in sys.modules)"
+    environment = {**os.environ, "TNET_ENGINE": "torch"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, timeout=60)
+    assert done.stdout == b"None False\n", done.stderr.decode()
