@@ -7,6 +7,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -90,6 +91,7 @@ def test_rows_are_the_numbers_of_each_image_s_trace(whole: Path, checkpoint: Pat
         row = next(row for row in images if row["file"] == name)
         rows = [each for each in looks if each["file"] == name]
         assert row["predicted"] == trace.class_name(trace.prediction) and row["looks"] == 3
+        assert row["precision"] == trace.precision == "float32"
         assert (row["width"], row["height"]) == (trace.image.width, trace.image.height)
         assert [each["look"] for each in rows] == [0, 1, 2, 3]
         assert [each["cell"] for each in rows] == [None, *(look.index for look in trace.locations)]
@@ -234,6 +236,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
         (photographs, whole, "--shard", "5"),
         (photographs / "ash", whole, "--shard", "4"),
         (photographs, whole, "--shard", "4", "--budget", "1"),
+        (photographs, whole, "--shard", "4", "--precision", "bfloat16"),
         (photographs, free, "--fiftyone", tmp_path / "mine"),
         (photographs, free, "--fiftyone", tmp_path / "file"),
         (photographs, free, "--fiftyone", tmp_path / "none" / "below"),
@@ -277,6 +280,33 @@ def test_a_complete_run_is_left_as_it_is(
     said = capsys.readouterr()
     assert "26 of 26 images are there already" in said.err and "holds 26 images" in said.out
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.slow
+def test_a_run_begun_before_precisions_were_recorded_goes_on_in_float32_alone(
+    whole: Path, checkpoint: Path, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "old"))
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest.pop("precision") == "float32"
+    (out / "run.json").write_text(json.dumps(manifest))
+    assert run(photographs, "--out", out, "--checkpoint", checkpoint, "--shard", "4") == 0
+    assert "26 of 26 images are there already" in capsys.readouterr().err
+    rough = (photographs, "--out", out, "--checkpoint", checkpoint, "--shard", "4", "--precision", "bfloat16")
+    assert run(*rough) == 2
+    assert "was begun with another precision (float32, now bfloat16)" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_precision_of_looks_stands_in_manifest_and_table(
+    checkpoint: Path, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TNET_ENGINE", raising=False)
+    model = tn.optimised(tn.load(checkpoint), precision="bfloat16")
+    out = tmp_path / "rough"
+    assert run(photographs / "beech", "--out", out, "--checkpoint", checkpoint, "--precision", "bfloat16") == 0
+    assert json.loads((out / "run.json").read_text())["precision"] == "bfloat16"
+    assert {row["precision"] for row in read_rows(out, "images")} == {model.features.precision}
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ from tnet_core.batch.shards import (
 from tnet_core.batch.tables import import_parquet
 from tnet_core.command import finished, name_program, parse_budget, parse_levels, parse_policy, warn_of_lone_process
 from tnet_core.errors import TNetError
+from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.inference.engine import optimised
 from tnet_core.inference.traversal import traverse
 from tnet_core.modeling.tnet import TNet
@@ -65,6 +66,8 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--levels", metavar="N|auto", help="processing levels (default: those of training)")
     add("--policy", default="learned", help="learned, random[:SEED], centre, raster, or cells: 3,7")
     add("--sampling", choices=("official", "native"), help="default: that of the checkpoint")
+    add("--precision", choices=tuple(PRECISIONS), default="float32",
+        help="bfloat16: faster on CPUs that have it, less exact; recorded")  # fmt: skip
     add("--shard", metavar="N", type=int, default=DEFAULT_SHARD, help=f"images per file (default {DEFAULT_SHARD})")
     add("--fiftyone", metavar="OUT", type=Path, help="also write all of it as a FiftyOne data set into this new folder")
     add("--device", help="cpu or cuda (default: cuda where present)")
@@ -96,6 +99,7 @@ def _run(options: argparse.Namespace) -> None:
         policy=options.policy,
         sampling=options.sampling,
         shard=options.shard,
+        precision=options.precision,
     )
     if options.fiftyone is not None:
         check_places(options.out, options.fiftyone)
@@ -131,7 +135,8 @@ def _load(options: argparse.Namespace) -> TNet:
         name = next(iter(checkpoints.Registry.load(options.registry).ids), "")
     if device is None and torch.cuda.is_available():
         device = f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
-    return optimised(checkpoints.load(name, registry=options.registry, device=device))
+    model = checkpoints.load(name, registry=options.registry, device=device)
+    return optimised(model, precision=options.precision)
 
 
 def hash_weights(model: TNet) -> str:

@@ -46,7 +46,7 @@ def check_place(out: Path, run: Run) -> bool:
     try:
         if (out / METADATA_FILE).is_file():
             found = read_json(out / METADATA_FILE, 1 << 24)
-            if isinstance(found, dict) and found.get("info", {}).get("run") == asdict(run):
+            if isinstance(found, dict) and run.compare(found.get("info", {}).get("run")) == []:
                 return True
     except OSError as error:
         raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None

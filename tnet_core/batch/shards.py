@@ -50,11 +50,23 @@ class Run:
     policy: str
     sampling: str | None
     shard: int
+    precision: str = "float32"  # that was asked for; what an image was computed in is in its row
     format: int = 1
 
     @property
     def shards(self) -> int:
         return -(-self.images // self.shard)
+
+    def compare(self, found: object) -> list[tuple[str, Any, Any]] | None:
+        """Return name and both values of all that is otherwise in a manifest; None where it is none of a run.
+
+        The first manifests name no precision: there was float32 alone.
+        """
+        own = asdict(self)
+        found = {"precision": "float32"} | found if isinstance(found, dict) else {}
+        if found.keys() != own.keys():
+            return None
+        return [(name, found[name], value) for name, value in own.items() if found[name] != value]
 
 
 class Process(NamedTuple):
@@ -100,16 +112,14 @@ def open_run(out: Path, run: Run) -> None:
                 with suppress(OSError):
                     out.rmdir()  # if it is empty, as it was made
                 raise
-        found = read_json(out / RUN_FILE, 1 << 20)
-        wanted = asdict(run)
-        if not isinstance(found, dict) or found.keys() != wanted.keys():
+        differences = run.compare(read_json(out / RUN_FILE, 1 << 20))
+        if differences is None:
             raise TNetError(f"'{out / RUN_FILE}' is not of a run of this command; name a new folder with --out.")
-        for name, value in wanted.items():
-            if found[name] != value:
-                raise TNetError(
-                    f"'{out}' was begun with another {_TITLES.get(name, name)} ({found[name]!s:.80}, now "
-                    f"{value!s:.80}); repeat that command to continue it, or name a new folder with --out."
-                )
+        for name, before, now in differences:
+            raise TNetError(
+                f"'{out}' was begun with another {_TITLES.get(name, name)} ({before!s:.80}, now {now!s:.80}); repeat "
+                "that command to continue it, or name a new folder with --out."
+            )
         for name in (IMAGES, LOOKS):
             (out / name).mkdir(exist_ok=True)
     except OSError as error:
@@ -148,7 +158,7 @@ def write_shards(
             continue
         images: list[dict[str, Any]] = []
         looks: list[dict[str, Any]] = []
-        for number, image in _members(found, run, shard):
+        for number, image in _list_members(found, run, shard):
             try:
                 trace = look(found.root / image.name)
             except (TNetError, OSError) as error:
@@ -166,7 +176,7 @@ def write_shards(
             raise
 
 
-def _members(found: ImageList, run: Run, shard: int) -> Iterator[tuple[int, ImageFile]]:
+def _list_members(found: ImageList, run: Run, shard: int) -> Iterator[tuple[int, ImageFile]]:
     first = shard * run.shard
     yield from enumerate(found.images[first : first + run.shard], start=first)
 

@@ -29,6 +29,7 @@ IMAGE_COLUMNS = {
     "probability": "float64",
     "correct": "bool",
     "looks": "int32",
+    "precision": "string",  # that the backbone computed in, as read back from the engine
     "error": "string",  # why the image could not be read; all but its name is null then
 }
 LOOK_COLUMNS = {
@@ -74,6 +75,7 @@ def make_image_row(number: int, image: ImageFile, trace: Trace, true_class: int 
         "probability": float(trace.probabilities()[best]),
         "correct": None if true_class is None else best == true_class,
         "looks": len(trace.locations),
+        "precision": trace.precision,
     }
 
 
