@@ -74,6 +74,20 @@ def test_a_folder_of_class_folders_gives_an_evaluation_beside_the_checkpoint(
     assert command.startswith("python -m training.evaluate model") and str(data) not in json.dumps(found.raw)
 
 
+def test_the_precision_that_was_asked_for_is_measured_and_recorded(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TNET_ENGINE", raising=False)
+    if tn.optimised(varied(TWO), precision="bfloat16").features.precision != "bfloat16":
+        pytest.skip("this processor has no bfloat16")
+    assert run(folder, data, "--split", "test", "--policies", "learned", "--precision", "bfloat16") == 0
+    assert read_evaluation(folder).raw["run"]["precision"] == "bfloat16"
+    assert ", computed in bfloat16\n" in capsys.readouterr().out
+    assert run(folder, data, "--split", "test", "--policies", "learned") == 0
+    assert read_evaluation(folder).raw["run"]["precision"] == "float32"
+    assert "computed in" not in capsys.readouterr().out
+
+
 def test_an_earlier_evaluation_is_replaced_with_a_notice_and_out_leaves_it_alone(
     folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

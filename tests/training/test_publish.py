@@ -114,6 +114,13 @@ def test_the_card_tells_people_how_to_use_it(checkpoint: Path) -> None:
     assert "- Weights: Apache-2.0" in text
 
 
+def test_the_card_names_the_precision_of_numbers_that_are_not_of_float32(checkpoint: Path) -> None:
+    path = checkpoint / "evaluation.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run": {"precision": "bfloat16"}}))
+    text = (_dry_run(checkpoint) / "README.md").read_text(encoding="utf-8")
+    assert "Measured on Garden birds test, 120 images, computed in bfloat16." in text
+
+
 @pytest.mark.parametrize(
     ("licence", "expected"),
     [

@@ -107,6 +107,22 @@ def test_the_caption_says_where_it_was_measured_and_how_to_tell_the_kinds() -> N
     assert "Hollow markers, dashed lines: printed in the paper" in text
 
 
+@pytest.mark.parametrize(
+    ("run", "where"),
+    [
+        ({"precision": "bfloat16"}, "(cub test, 120 images, computed in bfloat16)"),
+        ({"precision": "float32"}, "(cub test, 120 images)"),
+        ({}, "(cub test, 120 images)"),
+        ({"precision": ["bfloat16"]}, "(cub test, 120 images)"),
+        ("yesterday", "(cub test, 120 images)"),
+    ],
+)
+def test_the_caption_names_a_precision_other_than_float32(tmp_path: Path, run: object, where: str) -> None:
+    content = {**EVALUATION, "dataset": {"name": "cub", "split": "test", "size": 120}, "run": run}
+    own = Catalogue([card(tmp_path, content)])
+    assert f"measured here {where}." in render_intro(select_defaults(own))
+
+
 def test_three_levels_say_how_looks_are_spread() -> None:
     rows = cells(table(every("needles", 6)))
     assert rows["measured/tnet-needles/1"]["Looks"] == "3 × 1 = 6"

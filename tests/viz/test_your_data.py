@@ -9,7 +9,7 @@ import pytest
 from tests.support.evaluation_cards import agreeing, bundled
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.selection import select_defaults
-from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation
+from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation, read_visitor_curves
 from viz.your_data.page import ZipLimits, render_file_link, render_result, render_zip_layout
 
 BIRDS = "tnet-lite0-cub"
@@ -34,6 +34,8 @@ def test_the_newest_are_kept_without_what_no_curve_needs() -> None:
     assert [one.name for one in own] == [f"garden {n}" for n in range(3, MAX_EVALUATIONS + 3)]
     assert [one.number for one in own] == list(range(4, MAX_EVALUATIONS + 4))
     assert all("per_image" not in one.content for one in own)
+    rough = add_evaluation((), BIRDS, "Birds", content(run={"precision": "bfloat16"}))
+    assert read_visitor_curves(rough[0])[0].source == "garden uploaded, 12 images, computed in bfloat16"
     again = add_evaluation(own, BIRDS, "Birds", content("Garden 5", top1=0.2))  # measured anew
     assert len(again) == MAX_EVALUATIONS and [one.key for one in again].count("own/garden 5") == 1
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, PlainSerializer, WrapValidator
 
 from tnet_core.errors import TNetError
+from tnet_core.modeling.config import Precision
 from tnet_core.schemas.base import Many, Schema, SchemaNumber, check_line
 from tnet_core.schemas.files import EVALUATION_FILE, MAX_BYTES, write_atomically
 
@@ -112,9 +113,17 @@ class Evaluation(Schema):
         return self.measured_on.size
 
     @property
+    def precision(self) -> Precision:
+        """What the backbone computed in; float32 where the file does not say."""
+        run = self.raw.get("run")
+        found = run.get("precision") if isinstance(run, dict) else None
+        return next((name for name in get_args(Precision) if name == found), "float32")
+
+    @property
     def where(self) -> str:
-        """'CUB-200-2011 test, 5794 images'."""
-        return f"{self.dataset} {self.split}, {self.size} images"
+        """'CUB-200-2011 test, 5794 images', and the precision where it is not float32."""
+        computed = "" if self.precision == "float32" else f", computed in {self.precision}"
+        return f"{self.dataset} {self.split}, {self.size} images{computed}"
 
     @cached_property
     def raw(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ Schema 1 of `tnet_core.schemas.evaluation` (`dataset`, `budgets`) and, beside it
 | `per_image` | right or wrong of each image, for paired comparisons with other files |
 | `paper` | the rows of the paper that belong beside it |
 | `paper_same_model` | whether they are the same model's, or those of the nearest one |
-| `run` | machine, versions, command, date, seed |
+| `run` | machine, versions, command, date, seed, the precision read back from the engine |
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ def format_evaluation(
     beside = beside or PaperReference()
     data = content["dataset"]
     parts = [f"{data['name']} {data['split']}: {data['size']} images, {data['classes']} classes"]
+    if (precision := content.get("run", {}).get("precision", "float32")) != "float32":
+        parts[0] += f", computed in {precision}"
     if data.get("unreadable"):
         parts[0] += f" ({data['unreadable']['count']} unreadable ones left out)"
     if few := describe_few_images(data["size"]):

@@ -29,7 +29,7 @@ _LEARNED = "learned"
 _MAX_MACHINE_NAME = 60  # characters
 MAX_EVALUATIONS = 5  # of one visitor
 VISITOR_PREFIX = "Your data"
-_NEEDED = ("schema", "dataset", "budgets", "policies", "attention", "intervals", "stopping")  # for curves
+_NEEDED = ("schema", "dataset", "budgets", "policies", "attention", "intervals", "stopping", "run")  # for curves
 
 
 def read_measured_curves(about: CheckpointCard) -> list[Curve]:
