@@ -100,6 +100,8 @@ def main(argv: list[str] | None = None) -> int | None:
     options = parser.parse_args(argv)
     if options.limit < 1:
         raise tn.TNetError("At least one image must be measured.")
+    if options.write and len(options.only) < len(MEASURED_ON):
+        raise tn.TNetError("The table is written from one whole run: leave out --only.")
     rows = [make_row(compare(name, options.folder, options.limit)) for name in options.only]
     head = ("checkpoint", "images", "looks", "float32", "bfloat16", "same answer", "same looks",
             "largest difference of a logit, median")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 import tnet_core as tn
-from benchmarks import alternatives, busy, cold, curve, engines, looks, precision, run
+from benchmarks import alternatives, busy, cold, curve, engines, families, looks, precision, run
 from benchmarks.machine import ROOT
 from benchmarks.rounds import describe_spread, in_turn, middle, ratio, spread
 from benchmarks.tables import replace_between, summary, tables
@@ -146,7 +147,47 @@ def test_what_bfloat16_costs_is_measured_on_the_same_images(tmp_path: Path) -> N
     assert precision.make_row(found)[:2] == ("tnet-needles", "2")
 
 
+def test_the_table_of_precisions_is_not_replaced_by_a_part_of_it(tmp_path: Path) -> None:
+    with pytest.raises(tn.TNetError, match="written from one whole run: leave out --only"):
+        precision.main([str(tmp_path), "--only", "tnet-needles", "--write"])
+
+
+def test_families_run_on_the_engine_and_compute_what_pytorch_computes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = os.environ.get("TNET_CACHE")
+    assert families.main(["resnet18", "lcnet_050"]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:3] for row in rows] == [[name, "OpenVINO", "the same"] for name in ("resnet18", "lcnet_050")]
+    assert all(0 < float(row[3]) <= 1e-3 and float(row[4]) > 0.5 for row in rows)
+    assert os.environ.get("TNET_CACHE") == cache
+
+
+def test_a_family_that_computes_something_else_fails_and_one_that_is_refused_does_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    optimised = tn.optimised
+
+    def damage(model: tn.TNet) -> tn.TNet:
+        model.classifier.linear.bias.data[0] += 0.01
+        made = optimised(model)
+        model.classifier.linear.bias.data[0] -= 0.01
+        return made
+
+    monkeypatch.setattr(tn, "optimised", damage)
+    assert families.main(["lcnet_050"]) == 1 and "1.0e-02" in capsys.readouterr().out
+    assert families.main(["vit_tiny_patch16_224"]) == 0 and "| refused: " in capsys.readouterr().out
+    with pytest.raises(tn.TNetError, match="written from one whole run: name no families"):
+        families.main(["resnet18", "--write"])
+    monkeypatch.setenv("TNET_ENGINE", "torch")
+    with pytest.raises(tn.TNetError, match="unset it"):
+        families.main(["resnet18"])
+
+
 def test_tables_stand_between_marks_in_readme_and_docs() -> None:
+    docs = (ROOT / "docs/speed.md").read_text()
+    for name in ("engines", "precision", "families"):
+        assert "\n| new |\n" in replace_between(docs, name, "| new |")
     for path in ("README.md", "docs/speed.md"):
         text = (ROOT / path).read_text()
         replaced = replace_between(text, "speed", "| new |")
