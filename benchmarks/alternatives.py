@@ -50,7 +50,7 @@ class Against:
 
     @property
     def strictest(self) -> str:
-        """The way that is the baseline's quickest in float32."""
+        """Return the baseline's quickest way in float32."""
         return min(FLOAT32_WAYS, key=lambda way: self.times[way][0])
 
 
@@ -78,18 +78,18 @@ def against(pair: Pair, batch: int, rounds: int) -> Against:
     times = {way: spread(seconds, way, ours) for way, ours in beside.items()}
     times["both in PyTorch"] = spread(seconds, "as timm gives it", "TNet, PyTorch")
     return Against(
-        pair.tnet, pair.baseline, looks(pair.budget), batch,
+        pair.tnet, pair.baseline, count_looks(pair.budget), batch,
         {name: value / batch for name, value in middle(seconds).items()}, times, pair.goals[batch],
     )  # fmt: skip
 
 
 def classify(model: tn.TNet, images: torch.Tensor) -> torch.Tensor:
-    """A baseline's logits of images that have its base resolution."""
+    """Return a baseline's logits of images that have its base resolution."""
     return model.classifier(model.features(images)[1])
 
 
-def looks(budget: tuple[int, ...]) -> int:
-    """In all, below the thumbnail."""
+def count_looks(budget: tuple[int, ...]) -> int:
+    """Return how many looks a budget takes in all, without the thumbnail."""
     total, level = 0, 1
     for k in budget:
         level *= k
@@ -98,7 +98,7 @@ def looks(budget: tuple[int, ...]) -> int:
 
 
 def absolute(rounds: int) -> Iterator[dict[str, object]]:
-    """One image, optimised, from decoded bytes to the trace, beside what the official code took."""
+    """Time one image, optimised, from decoded bytes to the trace, beside what the official code took."""
     for name, budget, official in OFFICIAL:
         model = tn.optimised(tn.build(tn.preset(name), device="cpu"))
         side = model.config.input_size
@@ -112,12 +112,13 @@ def absolute(rounds: int) -> Iterator[dict[str, object]]:
             seconds = in_turn(ways, rounds)
         each = middle(seconds)
         yield {
-            "model": name, "looks": looks(budget), "forward_ms": each["forward"], "traversal_ms": each["traversal"],
-            "official_ms": official, "times": official / each["forward"],
+            "model": name, "looks": count_looks(budget), "forward_ms": each["forward"],
+            "traversal_ms": each["traversal"], "official_ms": official, "times": official / each["forward"],
         }  # fmt: skip
 
 
-def measured(rounds: int) -> dict[str, object]:
+def measure(rounds: int) -> dict[str, object]:
+    """Return all comparisons with the whole image, and times of one image."""
     return {
         "against": [
             asdict(found) | {"strictest": found.strictest}

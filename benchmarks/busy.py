@@ -18,7 +18,7 @@ PROCESSES, VISITORS, LOOKS = 4, 8, 5
 
 
 def busy(rounds: int) -> dict[str, Any]:
-    """Milliseconds of `rounds` times ten traversals each: the quiet median, 95th percentiles as multiples of it."""
+    """Measure `rounds` times ten traversals each: the quiet median, and 95th percentiles as multiples of it."""
     model, picture = model_and_picture()
     source = tn.ImageSource.open(picture)
 

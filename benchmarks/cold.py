@@ -22,9 +22,10 @@ _PATIENCE = 180.0  # seconds
 
 
 def cold_start(rounds: int) -> dict[str, Any]:
-    """Medians over pairs of starts: a first one, which has to convert its model, and a second, which finds it kept.
+    """Measure medians over pairs of starts.
 
-    Files are in the system's cache after the first.
+    The first of a pair has to convert its model, the second finds it kept. Files are in the system's cache after the
+    first.
     """
     pairs = []
     for _ in range(rounds):
@@ -43,7 +44,7 @@ def cold_start(rounds: int) -> dict[str, Any]:
 
 
 def _start(cache: str) -> tuple[float, float]:
-    """Seconds until the page is served, and until a picture has been traversed for a visitor."""
+    """Return the seconds until the page is served, and until a picture has been traversed for a visitor."""
     port = find_free_port()
     began = time.perf_counter()
     app = subprocess.Popen(

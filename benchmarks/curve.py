@@ -39,7 +39,7 @@ class Photographs:
 
 
 def curve(rounds: int, repeats: int = 1) -> dict[str, Any]:
-    """Images a second of both ways."""
+    """Measure the images a second of both ways."""
     model = tn.optimised(tn.load(CHECKPOINT, device="cpu"))
     dataset = Photographs(model, repeats)
 

@@ -18,18 +18,18 @@ SUBSETS = 200
 
 
 def model_and_picture() -> tuple[tn.TNet, np.ndarray]:
-    """The optimised model, and a photograph of its own size."""
+    """Return the optimised model, and a photograph of its own size."""
     model = tn.optimised(tn.load(CHECKPOINT, device="cpu"))
-    return model, scaled(model.config.input_size)
+    return model, read_photograph(model.config.input_size)
 
 
-def scaled(side: int) -> np.ndarray:
+def read_photograph(side: int) -> np.ndarray:
     source = tn.ImageSource.open(PHOTOGRAPH)
     return source.resized((0, 0, source.width, source.height), (side, side))
 
 
 def per_look(rounds: int) -> dict[str, Any]:
-    """One look at a time, as the app's step button takes it; and all of a level at once."""
+    """Time one look at a time, as the app's step button takes it; and all of a level at once."""
     model, picture = model_and_picture()
     source = tn.ImageSource.open(picture)
 
@@ -47,7 +47,7 @@ def per_look(rounds: int) -> dict[str, Any]:
 
 
 def reaggregation(rounds: int) -> dict[str, Any]:
-    """Weights and logits of subsets of 25 looks that nobody has asked for yet, against the looks themselves."""
+    """Time weights and logits of subsets of 25 looks that nobody has asked for yet, against the looks themselves."""
     model, picture = model_and_picture()
     source = tn.ImageSource.open(picture)
     trace = tn.traverse(model, source, 25)
@@ -67,7 +67,7 @@ def reaggregation(rounds: int) -> dict[str, Any]:
 
 
 def growth_by_looks(rounds: int, counts: tuple[int, ...] = COUNTS) -> dict[str, Any]:
-    """Time against looks, and how far it strays from a straight line."""
+    """Measure time against looks, and how far it strays from a straight line."""
     model, picture = model_and_picture()
     source = tn.ImageSource.open(picture)
     ways: dict[str, Run] = {str(k): partial(tn.traverse, model, source, k) for k in counts}
@@ -82,9 +82,9 @@ def growth_by_looks(rounds: int, counts: tuple[int, ...] = COUNTS) -> dict[str, 
 
 
 def growth_by_side(rounds: int, sides: tuple[int, ...] = SIDES) -> dict[str, Any]:
-    """Time of 5 looks against the side of a decoded picture. `benchmarks.sizes` does it with files."""
+    """Measure the time of 5 looks against the side of a decoded picture. `benchmarks.sizes` does it with files."""
     model, _ = model_and_picture()
-    sources = {side: tn.ImageSource.open(scaled(side)) for side in sides}
+    sources = {side: tn.ImageSource.open(read_photograph(side)) for side in sides}
     ways: dict[str, Run] = {str(side): partial(tn.traverse, model, source, 5) for side, source in sources.items()}
     seconds = in_turn(ways, rounds)
     each = middle(seconds)

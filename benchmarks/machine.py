@@ -24,7 +24,7 @@ _PACKAGES = (
 
 
 def machine() -> dict[str, object]:
-    """Plain JSON values."""
+    """Return where and with what something is measured, as plain JSON values."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "system": platform.platform(),

@@ -21,8 +21,8 @@ _BASE = 1024  # sides are multiples of it
 _TILES = {"tile": True, "tile_width": 256, "tile_height": 256, "compression": "jpeg", "Q": 85}
 
 
-def planned(kinds: list[str], sides: list[int]) -> Iterator[tuple[str, int]]:
-    """What there is to measure, small files first."""
+def list_pictures(kinds: list[str], sides: list[int]) -> Iterator[tuple[str, int]]:
+    """Yield kinds and sides of what there is to measure, small files first."""
     for side in sides:
         if side < _BASE or side % _BASE:
             raise TNetError(f"A side of {side} px is not possible: sides are multiples of {_BASE}.")
@@ -30,13 +30,13 @@ def planned(kinds: list[str], sides: list[int]) -> Iterator[tuple[str, int]]:
         yield from ((kind, side) for side in sorted(sides) if kind != "jpeg" or side <= LARGEST_JPEG)
 
 
-def written(folder: Path, kind: str, side: int) -> Path:
-    """The file of a kind and side; kept where it is already there."""
+def write_picture(folder: Path, kind: str, side: int) -> Path:
+    """Write the picture of a kind and side, unless it is there already, and return its file."""
     path = folder / f"{kind}-{side}.{'jpg' if kind == 'jpeg' else 'tif'}"
     if path.exists():
         return path
     unfinished = path.with_name("unfinished-" + path.name)
-    image = _grown(side)
+    image = _enlarge(side)
     if kind == "jpeg":
         image.jpegsave(str(unfinished), Q=85)
     else:
@@ -44,7 +44,7 @@ def written(folder: Path, kind: str, side: int) -> Path:
     return unfinished.rename(path)
 
 
-def _grown(side: int):  # type: ignore[no-untyped-def]  # libvips has no types
+def _enlarge(side: int):  # type: ignore[no-untyped-def]  # libvips has no types
     vips = load_library()
     source = ImageSource.open(PHOTOGRAPH)
     photograph = source.resized((0, 0, source.width, source.height), (_BASE, _BASE))

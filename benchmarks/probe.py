@@ -18,8 +18,8 @@ import tnet_core as tn
 from tnet_core.inference.memory import PeakMemory
 
 
-def measured(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, Any]:
-    """Seconds on the clock and of the processor, and memory: of a first traversal, a second one, and the file's hash.
+def measure(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, Any]:
+    """Return seconds and memory of a first traversal, of a second one, and of hashing the file.
 
     Both traversals open the file; the second finds what the first has built. Neither needs the hash
     of a large file, which is taken when it is asked for; that of a small one is part of opening it.
@@ -32,9 +32,9 @@ def measured(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, A
     for _ in range(2):
         traverse(np.zeros((512, 512, 3), np.uint8))  # warm
     peak = PeakMemory(torch.device("cpu"))
-    first, building = timed(lambda: traverse(path))
-    again, repeating = timed(lambda: traverse(path))
-    _, hashing = timed(lambda: first.image.sha256)
+    first, building = time_run(lambda: traverse(path))
+    again, repeating = time_run(lambda: traverse(path))
+    _, hashing = time_run(lambda: first.image.sha256)
     assert np.array_equal(first.logits(), again.logits())
     return {
         "looks": len(again.locations),
@@ -47,11 +47,11 @@ def measured(checkpoint: str, path: str, budget: tuple[int, ...]) -> dict[str, A
     }
 
 
-def timed(run: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+def time_run(run: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     began, worked = time.perf_counter(), time.process_time()
     result = run()
     return result, {"seconds": time.perf_counter() - began, "processor": time.process_time() - worked}
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(sys.argv[1], sys.argv[2], tuple(int(k) for k in sys.argv[3].split(",")))))
+    print(json.dumps(measure(sys.argv[1], sys.argv[2], tuple(int(k) for k in sys.argv[3].split(",")))))

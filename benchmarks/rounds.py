@@ -11,7 +11,7 @@ Run = Callable[[], Any]
 
 
 def in_turn(ways: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each way in each round, after one run of each that is not counted."""
+    """Return the seconds of each way in each round, after one run of each that is not counted."""
     for run in ways.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -24,22 +24,22 @@ def in_turn(ways: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
 
 
 def middle(seconds: Mapping[str, list[float]]) -> dict[str, float]:
-    """The median of each way, in milliseconds."""
+    """Return the median of each way, in milliseconds."""
     return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
 
 
 def ratio(seconds: Mapping[str, list[float]], slow: str, fast: str) -> float:
-    """How many times faster: the median of the rounds' ratios."""
+    """Return how many times faster it is: the median of the rounds' ratios."""
     return spread(seconds, slow, fast)[0]
 
 
 def compare(seconds: Mapping[str, list[float]], base: str) -> dict[str, tuple[float, float, float]]:
-    """How many times slower than `base` each way is: median, least and largest of the rounds' ratios."""
+    """Return how many times slower than `base` each way is: median, least and largest of the rounds' ratios."""
     return {name: spread(seconds, name, base) for name in seconds}
 
 
 def spread(seconds: Mapping[str, list[float]], slow: str, fast: str) -> tuple[float, float, float]:
-    """How many times faster: median, least and largest of the rounds' ratios."""
+    """Return how many times faster it is: median, least and largest of the rounds' ratios."""
     found = [a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)]
     return statistics.median(found), min(found), max(found)
 

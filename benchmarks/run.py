@@ -24,7 +24,7 @@ from tnet_core.errors import TNetError
 
 # What is measured, and how many rounds of it make one round of the command line.
 SECTIONS: dict[str, tuple[Callable[[int], dict[str, Any]], float]] = {
-    "alternatives": (alternatives.measured, 1),
+    "alternatives": (alternatives.measure, 1),
     "look": (looks.per_look, 2),
     "slider": (looks.reaggregation, 1),
     "curve": (curve.curve, 0.5),

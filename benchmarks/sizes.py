@@ -21,7 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from benchmarks.machine import ROOT, machine
-from benchmarks.pictures import KINDS, planned, written
+from benchmarks.pictures import KINDS, list_pictures, write_picture
 from tnet_core.command import finished
 from tnet_core.errors import TNetError
 
@@ -53,14 +53,14 @@ def main(argv: list[str] | None = None) -> int | None:
 def measure(
     sides: list[int], kinds: list[str], checkpoints: list[str], repeats: int, folder: Path
 ) -> list[dict[str, Any]]:
-    """One row per checkpoint, kind and side; `growth` compares with the smallest side of the same kind."""
-    plan = list(planned(kinds, sides))
+    """Return a row per checkpoint, kind and side; `growth` compares with the smallest side of the same kind."""
+    plan = list(list_pictures(kinds, sides))
     rows: list[dict[str, Any]] = []
     with tqdm(total=len(plan) * (1 + len(checkpoints) * repeats), unit="step", leave=False) as bar:
         files = {}
         for kind, side in plan:
             bar.set_description(f"writing {kind} {side}")
-            files[kind, side] = written(folder, kind, side)
+            files[kind, side] = write_picture(folder, kind, side)
             bar.update()
         for checkpoint in checkpoints:
             for kind, side in plan:
@@ -95,7 +95,7 @@ def _median(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown; the peak is that of the whole process."""
+    """Return the rows as Markdown; the peak is that of the whole process."""
     lines = [
         "| checkpoint | file | side | MB | looks | pixels read | hash s | first s | x | again s | x | peak MB | x |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",

@@ -14,7 +14,7 @@ Row = tuple[str, ...]
 
 
 def tables(result: dict[str, Any]) -> str:
-    """One table per section that was measured."""
+    """Return a table per section that was measured."""
     return "\n\n".join(_TABLES[name](result[name]) for name in _TABLES if name in result)
 
 
@@ -24,7 +24,7 @@ def markdown(head: Row, rows: Sequence[Row]) -> str:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """The README's tables: the strictest comparison first, the others beside it; of what was measured."""
+    """Return the README's tables: the strictest comparison first, the others beside it; of what was measured."""
     parts = []
     if "alternatives" in result:
         rows = []
@@ -68,7 +68,7 @@ _FACTS: dict[str, Callable[[dict[str, Any]], Row]] = {
 
 
 def describe_machine(found: dict[str, Any]) -> str:
-    """One line about where and when it was measured."""
+    """Return one line about where and when it was measured."""
     return (
         f"Measured {found['date']} on {found['cores']} cores of an {found['processor']}, no GPU, load {found['load']} "
         "before it; ratios are medians over turns, with the least and the largest."

@@ -9,7 +9,7 @@ import pytest
 
 import tnet_core as tn
 from benchmarks import sizes
-from benchmarks.pictures import planned, written
+from benchmarks.pictures import list_pictures, write_picture
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +36,11 @@ def test_it_measures_and_writes_what_it_prints(tmp_path: Path, capsys: pytest.Ca
 def test_pictures_of_all_sizes_show_the_same(tmp_path: Path) -> None:
     thumbnails = []
     for kind, side in (("pyramid", 1024), ("tiled", 3072), ("jpeg", 2048)):
-        source = tn.ImageSource.open(written(tmp_path, kind, side))
+        source = tn.ImageSource.open(write_picture(tmp_path, kind, side))
         assert (source.width, source.height) == (side, side)
         thumbnails.append(source.resized((0, 0, side, side), (64, 64)).astype(int))
     for other in thumbnails[1:]:
         assert abs(other - thumbnails[0]).mean() < 3
-    assert list(planned(["jpeg", "tiled"], [32768, 1024])) == [("jpeg", 1024), ("tiled", 1024), ("tiled", 32768)]
+    assert list(list_pictures(["jpeg", "tiled"], [32768, 1024])) == [("jpeg", 1024), ("tiled", 1024), ("tiled", 32768)]
     with pytest.raises(tn.TNetError, match="multiples of 1024"):
-        list(planned(["tiled"], [1000]))
+        list(list_pictures(["tiled"], [1000]))

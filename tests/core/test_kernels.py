@@ -15,7 +15,7 @@ from tests.support.kernels import CPU, PADDED, ROOT, noise, of_cpu, on, same, so
 from tests.support.models import TINY
 from tests.support.processes import run_python
 from tnet_core.imageio.source import ArraySource, ImageSource
-from tnet_core.inference.cuda_graphs import FixedShapes, graphed
+from tnet_core.inference.cuda_graphs import FixedShapes, copy_with_graphs
 from tnet_core.modeling.config import Sampling
 from tnet_core.modeling.tnet import LookOutput
 from tnet_core.sampling import reader
@@ -250,4 +250,4 @@ def test_batches_of_fixed_size_say_what_batches_of_any_size_say(needles: tn.TNet
 
 def test_graphs_are_refused_where_there_are_none(needles: tn.TNet) -> None:
     with pytest.raises(tn.TNetError, match="evaluation mode on a CUDA device"):
-        graphed(needles)
+        copy_with_graphs(needles)

@@ -15,7 +15,7 @@ import torch
 import tnet_core as tn
 from tests.support.interpreted import stored
 from tests.support.kernels import DEFAULT, FAR, LARGE, ROOT, far_case, kernel_cases, noise, on, same
-from tnet_core.inference.cuda_graphs import graphed
+from tnet_core.inference.cuda_graphs import copy_with_graphs
 from tnet_core.modeling.config import Sampling
 from tnet_core.sampling.gather import gather_by_torch, gather_crops, is_triton_usable
 
@@ -122,7 +122,7 @@ def test_a_level_waits_for_the_gpu_once(monkeypatch: pytest.MonkeyPatch) -> None
     traversal = tn.Traversal(model, image)
     torch.cuda.set_sync_debug_mode("error")  # any wait that torch makes by itself
     try:
-        while targets := traversal._pending(limit=None):
+        while targets := traversal._list_targets(limit=None):
             traversal._take(targets)
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -132,7 +132,7 @@ def test_a_level_waits_for_the_gpu_once(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.gpu
 def test_a_graphed_model_says_the_same_on_a_gpu() -> None:
     model, image = tn.load("tnet-needles", device="cuda"), ROOT / "examples" / "needles-1.webp"
-    expected, fast = tn.traverse(model, image), graphed(model)
+    expected, fast = tn.traverse(model, image), copy_with_graphs(model)
     for _ in range(2):  # recorded, then replayed
         same(tn.traverse(fast, image), expected, tolerance=1e-2)
     assert fast.features is model.features  # the weights are shared

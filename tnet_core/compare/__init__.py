@@ -25,7 +25,7 @@ from tnet_core.compare.similarity import (
     spearman,
 )
 from tnet_core.errors import TNetError
-from tnet_core.inference.policies import ranked, resolve
+from tnet_core.inference.policies import rank_cells, resolve
 from tnet_core.trace import Trace
 from tnet_core.trace.restriction import retake_looks
 
@@ -61,4 +61,4 @@ def order_by_policy(trace: Trace, policy: Any) -> Trace:
     if trace.levels != 2 or len(at) != trace.config.cells:
         raise TNetError("Only two levels with every cell looked at can be ordered anew; traverse again otherwise.")
     name, rank = resolve(policy)
-    return retake_looks(trace, [at[cell] for cell in ranked(rank, name, trace.distributions[0])], name)
+    return retake_looks(trace, [at[cell] for cell in rank_cells(rank, name, trace.distributions[0])], name)

@@ -1,6 +1,6 @@
 """The backbone at a few fixed shapes, so that a CUDA graph can replay it: no launch costs, the same numbers.
 
-    fast = graphed(model)            # on CUDA; shares the model's weights
+    fast = copy_with_graphs(model)            # on CUDA; shares the model's weights
     tn.traverse(fast, image)         # the first traversal records, later ones replay
 
 A batch is filled up with grey to the next size. Looks do not depend on each other, so what fills up changes nothing.
@@ -24,8 +24,8 @@ Replay = Callable[[], LookOutput]
 Record = Callable[[Look, Tensor, Tensor], Replay]
 
 
-def graphed(model: TNet, sizes: tuple[int, ...] = SIZES) -> TNet:
-    """A copy that replays its backbone from CUDA graphs; opt-in, for many images of one model.
+def copy_with_graphs(model: TNet, sizes: tuple[int, ...] = SIZES) -> TNet:
+    """Return a copy that replays its backbone from CUDA graphs; opt-in, for many images of one model.
 
     Recordings hold memory for each size, and addresses: do not move the model or replace its weights
     afterwards (changing them in place is seen). One traversal at a time.
@@ -68,7 +68,7 @@ class FixedShapes:
 
 
 def record(look: Look, images: Tensor, positions: Tensor) -> Replay:
-    """A CUDA graph of one call on these very tensors."""
+    """Record a CUDA graph of one call on these very tensors and return what replays it."""
     # Autocast caches the weights it has cast only until its context ends; a graph would outlive them.
     with torch.autocast("cuda", enabled=torch.is_autocast_enabled("cuda"), cache_enabled=False):
         aside = torch.cuda.Stream(images.device)

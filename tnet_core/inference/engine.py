@@ -26,7 +26,7 @@ from tnet_core.inference.conversion import (
     import_openvino,
     refuse_fork,
 )
-from tnet_core.inference.cuda_graphs import graphed
+from tnet_core.inference.cuda_graphs import copy_with_graphs
 from tnet_core.inference.engine_cache import is_kept, make_key, open_converted
 from tnet_core.modeling.config import Precision, TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule
@@ -55,7 +55,7 @@ def optimised(model: TNet, *, precision: Precision = "float32", graphs: bool = F
         raise TNetError(f"The precision must be one of {', '.join(PRECISIONS)}, not {precision!r:.40}.")
     made = copy.deepcopy(model).eval().requires_grad_(False)
     if graphs:
-        return graphed(made)
+        return copy_with_graphs(made)
     if model.device.type != "cpu":
         if precision != "float32":
             raise TNetError(f"The precision {precision} is an option of models on a CPU; this one is on CUDA.")

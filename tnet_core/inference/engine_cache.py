@@ -90,7 +90,7 @@ def _make_folder() -> Path | None:
 def _keep(temporary: Path, kept: Path) -> Path:
     """Put a new folder in its place in one step; return where its files are."""
     try:
-        (temporary / _MANIFEST).write_text(json.dumps(_digests(temporary)), encoding="utf-8")
+        (temporary / _MANIFEST).write_text(json.dumps(_hash_files(temporary)), encoding="utf-8")
         if _is_whole(kept):  # another process was first, and may be reading it
             return kept
         shutil.rmtree(kept, ignore_errors=True)  # a damaged one
@@ -101,14 +101,14 @@ def _keep(temporary: Path, kept: Path) -> Path:
     return kept
 
 
-def _digests(folder: Path) -> dict[str, str]:
+def _hash_files(folder: Path) -> dict[str, str]:
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _FILES}
 
 
 def _is_whole(folder: Path) -> bool:
     """Tell whether the files are those that were written: a damaged model would compute something else."""
     try:
-        return bool(json.loads((folder / _MANIFEST).read_text(encoding="utf-8")) == _digests(folder))
+        return bool(json.loads((folder / _MANIFEST).read_text(encoding="utf-8")) == _hash_files(folder))
     except (OSError, ValueError):
         return False
 

@@ -8,7 +8,7 @@ import torch
 
 
 class PeakMemory:
-    """Starts a new high-water mark; `read` tells how high it got, in bytes (0 where unknown).
+    """Start a new high-water mark; `read` returns how high it got, in bytes (0 where unknown).
 
     On CUDA the allocator's peak; on Linux the kernel's resident-set mark, which covers the whole
     process: two runs at once see each other's.

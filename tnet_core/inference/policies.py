@@ -20,17 +20,17 @@ Policy = Callable[[Distribution], Sequence[int]]
 
 
 def learned(grid: Distribution) -> Sequence[int]:
-    """The network's own choice: descending logit, ties to the lower index."""
+    """Rank as the network does: by descending logit, ties to the lower index."""
     return grid.order.tolist()
 
 
 def raster(grid: Distribution) -> Sequence[int]:
-    """Left to right, top to bottom."""
+    """Rank from left to right, top to bottom."""
     return range(grid.cells)
 
 
 def centre(grid: Distribution) -> Sequence[int]:
-    """From the middle outwards, ties to the lower index."""
+    """Rank from the middle outwards, ties to the lower index."""
     n = grid.logits.shape[0]
     line = np.arange(n) - (n - 1) / 2
     distance = line[:, None] ** 2 + line[None, :] ** 2
@@ -38,7 +38,7 @@ def centre(grid: Distribution) -> Sequence[int]:
 
 
 def random(seed: int = 0) -> Policy:
-    """A seeded shuffle, the same for the same grid whatever was visited before."""
+    """Return a seeded shuffle, the same for the same grid whatever was visited before."""
     whole(seed, "The seed of a random policy", 0, 2**63 - 1)
 
     def choose(grid: Distribution) -> Sequence[int]:
@@ -50,7 +50,7 @@ def random(seed: int = 0) -> Policy:
 
 
 def cells(chosen: Sequence[int] | Mapping[tuple[int, ...], Sequence[int]]) -> Policy:
-    """An explicit list of cells of the first grid, or {path of a grid: cells} for several.
+    """Return a policy that names these cells of the first grid, or of several: {path of a grid: cells}.
 
     The path of a grid is the tuple of cells that leads to it: () for the thumbnail's.
     """
@@ -67,7 +67,7 @@ _NAMED: dict[str, Policy] = {"learned": learned, "raster": raster, "centre": cen
 
 
 def resolve(policy: Any) -> tuple[str, Policy]:
-    """(name, callable) from a name ("learned", "random", "random:7", "centre", "raster"), cells or a callable."""
+    """Return a policy's name and callable; given are a name such as "learned" or "random:7", cells or a callable."""
     if isinstance(policy, str):
         if policy in _NAMED:
             return policy, _NAMED[policy]
@@ -84,8 +84,8 @@ def resolve(policy: Any) -> tuple[str, Policy]:
     raise TNetError(f"A policy must be a name, a list of cells or a callable, not {type(policy).__name__}.")
 
 
-def ranked(policy: Policy, name: str, grid: Distribution) -> list[int]:
-    """Ask a policy and check its answer: distinct cells of the grid."""
+def rank_cells(policy: Policy, name: str, grid: Distribution) -> list[int]:
+    """Ask a policy and return its answer, which must be distinct cells of the grid."""
     answer = entries(policy(grid), f"What the policy '{name}' returns")
     cells = [whole(cell, f"A cell named by the policy '{name}'", 0, grid.cells - 1) for cell in answer]
     if len(set(cells)) != len(cells):

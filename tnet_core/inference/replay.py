@@ -37,9 +37,9 @@ def replay(trace: Trace, model: TNet, image: Any) -> Trace:
     if [grid.parent for grid in trace.distributions] != [grid.parent for grid in again.distributions]:
         raise TNetError("The replay failed: the trace does not hold the grids that its looks open, in their order.")
     sets = trace.aggregator.list_known()
-    pairs = zip(_numbers(trace, sets), _numbers(again, sets), strict=True)
-    for name, before, now in itertools.chain(((name, a, b) for (name, a), (_, b) in pairs), _ranks(trace)):
-        difference = first_difference(before, now, find_tolerance(trace, again))
+    pairs = zip(_list_numbers(trace, sets), _list_numbers(again, sets), strict=True)
+    for name, before, now in itertools.chain(((name, a, b) for (name, a), (_, b) in pairs), _list_ranks(trace)):
+        difference = find_difference(before, now, find_tolerance(trace, again))
         if difference is not None:
             raise TNetError(f"The replay failed: {name}{difference}.")
     for cls, (name, called) in enumerate(zip(trace.class_names, again.class_names, strict=False)):
@@ -55,8 +55,8 @@ def find_tolerance(trace: Trace, again: Trace) -> float:
     return TOLERANCE if trace.precision == again.precision == "float32" else ROUGH_TOLERANCE
 
 
-def first_difference(before: np.ndarray, now: np.ndarray, tolerance: float = TOLERANCE) -> str | None:
-    """Where two arrays first differ and how, or None."""
+def find_difference(before: np.ndarray, now: np.ndarray, tolerance: float = TOLERANCE) -> str | None:
+    """Return where two arrays first differ and how, or None."""
     if before.shape != now.shape:
         return f" has shape {before.shape} in the trace, but {now.shape} now"
     scale = 1 + np.abs(before).max(initial=0)
@@ -68,8 +68,8 @@ def first_difference(before: np.ndarray, now: np.ndarray, tolerance: float = TOL
     return f"{place} is {before.flat[at]:.6g} in the trace, but {now.flat[at]:.6g} now"
 
 
-def _numbers(trace: Trace, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
-    """Every number of a trace under the name it is reported by, in the order of computation."""
+def _list_numbers(trace: Trace, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield every number of a trace with the name it is reported by, in the order of computation."""
     yield "image.width", np.array(trace.image.width)
     yield "image.height", np.array(trace.image.height)
     for i, grid in enumerate(trace.distributions):
@@ -89,8 +89,8 @@ def _numbers(trace: Trace, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[st
         yield f"weights(rows={list(rows)})", trace.aggregator.weights(rows).astype(np.float64)
 
 
-def _ranks(trace: Trace) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Ranks and what the trace's own logits, which were compared, say: rounding may swap two cells that tie."""
+def _list_ranks(trace: Trace) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each look's rank and what the trace's own logits say of it; rounding may swap two cells that tie."""
     grids = {grid.parent: grid.ranks.ravel() for grid in trace.distributions}
     for i, look in enumerate(trace.locations):
         yield f"locations[{i}].rank", np.array(look.rank), grids[look.parent][look.index]

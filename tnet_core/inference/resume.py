@@ -6,7 +6,7 @@ from typing import Any
 
 from tnet_core.building import check_model
 from tnet_core.errors import TNetError
-from tnet_core.inference.policies import ranked
+from tnet_core.inference.policies import rank_cells
 from tnet_core.inference.traversal import Traversal
 from tnet_core.inference.viewer import Node
 from tnet_core.modeling.tnet import TNet
@@ -32,7 +32,7 @@ def resume(model: TNet, image: Any, trace: Trace, policy: Any = None) -> Travers
     grids = {grid.parent: grid for grid in trace.distributions}
     for row, look in enumerate((None, *trace.locations)):
         if look is None:
-            [target] = traversal._pending(limit=1)
+            [target] = traversal._list_targets(limit=1)
         else:
             target = traversal._target(0 if look.parent is None else look.parent + 1, look.index)
         grid = grids.get(None if look is None else row - 1)
@@ -40,7 +40,7 @@ def resume(model: TNet, image: Any, trace: Trace, policy: Any = None) -> Travers
             target,
             look,
             grid,
-            ranking=[] if grid is None else ranked(traversal._policy, traversal.policy_name, grid),
+            ranking=[] if grid is None else rank_cells(traversal._policy, traversal.policy_name, grid),
             crop=None if trace.seen is None else trace.seen[row],
             pixels_read=trace.pixels_read[row],
             seconds=trace.timing.seconds[row],

@@ -20,7 +20,7 @@ from tnet_core.building import check_model
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
 from tnet_core.inference.memory import PeakMemory
-from tnet_core.inference.policies import ranked, resolve
+from tnet_core.inference.policies import rank_cells, resolve
 from tnet_core.inference.viewer import Node, Target, Viewer, make_distribution
 from tnet_core.modeling.config import Sampling
 from tnet_core.modeling.tnet import TNet
@@ -79,7 +79,7 @@ class Traversal:
 
     def step(self) -> Step | None:
         """Take the next look of the order above; None when the budget is spent or the rule says to stop."""
-        targets = self._pending(limit=1)
+        targets = self._list_targets(limit=1)
         if not targets:
             return None
         return self._take_one(targets[0])
@@ -97,12 +97,14 @@ class Traversal:
         node = 0 if parent is None else 1 + whole(parent, "The look to look into", 0, len(self._nodes) - 2)
         inside = self._nodes[node]
         if whole(level, "A level") != self._level(node) + 1:
-            raise TNetError(f"A look inside {self._called(node)} is of level {self._level(node) + 1}, not {level}.")
+            raise TNetError(f"A look inside {self._name_node(node)} is of level {self._level(node) + 1}, not {level}.")
         if inside.distribution is None:
-            raise TNetError(f"{self._called(node).capitalize()} has no grid: this traversal has {self._depth} levels.")
+            raise TNetError(
+                f"{self._name_node(node).capitalize()} has no grid: this traversal has {self._depth} levels."
+            )
         index = whole(index, "A cell", 0, self.config.cells - 1)
         if index in self._children[node]:
-            raise TNetError(f"Cell {index} of {self._called(node)} was already looked at.")
+            raise TNetError(f"Cell {index} of {self._name_node(node)} was already looked at.")
         return self._take_one(self._target(node, index))
 
     def run(self) -> Trace:
@@ -110,18 +112,18 @@ class Traversal:
 
         With a stopping rule, its least number of looks in one call, then one by one.
         """
-        while targets := self._pending(limit=None):
+        while targets := self._list_targets(limit=None):
             for start in range(0, len(targets), _BATCH):
                 self._process(targets[start : start + _BATCH])
         return self.trace()
 
     def trace(self) -> Trace:
-        """What has been seen so far (at least the thumbnail)."""
+        """Return what has been seen so far (at least the thumbnail)."""
         if not self._nodes:
             self.step()
         nodes, model = self._nodes, self.model
         crops = [node.crop for node in nodes if node.crop is not None]
-        aggregator = self._aggregator()
+        aggregator = self._build_aggregator()
         aggregator.prepare(tuple(range(k + 1)) for k in range(len(nodes)))
         stop = self._find_stop()
         return Trace(
@@ -144,7 +146,7 @@ class Traversal:
             precision="float16" if model.device.type == "cuda" else model.features.precision,
         )
 
-    def _aggregator(self) -> Aggregator:
+    def _build_aggregator(self) -> Aggregator:
         weighting = self.model.weighting
         return Aggregator(
             np.stack([node.feature for node in self._nodes]),
@@ -157,11 +159,11 @@ class Traversal:
     # What comes next ---------------------------------------------------------------------------
 
     def _find_stop(self) -> StopPoint | None:
-        """Where the rule ends the looking; None without a rule, or where it goes on."""
+        """Return where the rule ends the looking; None without a rule, or where it goes on."""
         if self.rule is None or not self._nodes:
             return None
         looks, calibration = len(self._nodes) - 1, self.model.calibration
-        logits = self._aggregator().logits(tuple(range(looks + 1)))
+        logits = self._build_aggregator().logits(tuple(range(looks + 1)))
         highest = compute_probabilities(logits, 1.0 if calibration is None else calibration.temperature).max()
         ends = looks >= self.budget[0] or self.rule.is_met(looks, float(highest))
         return make_stop(self.rule, looks, float(highest)) if ends else None
@@ -174,11 +176,11 @@ class Traversal:
         location = self._nodes[node].location
         return 1 if location is None else location.level
 
-    def _called(self, node: int) -> str:
+    def _name_node(self, node: int) -> str:
         return "the thumbnail" if node == 0 else f"look {node - 1}"
 
-    def _pending(self, limit: int | None) -> list[Target]:
-        """The next look (limit 1), or all looks of the next unfinished level."""
+    def _list_targets(self, limit: int | None) -> list[Target]:
+        """Return the next look (limit 1), or all looks of the next unfinished level."""
         if not self._nodes:
             return [Target(None, 0, self.sampler.whole(), (0, 0, 0))]
         if self.rule is not None:
@@ -196,7 +198,7 @@ class Traversal:
                 if missing > len(wanted):
                     raise TNetError(
                         f"The policy '{self.policy_name}' names {len(wanted) + len(taken)} cells in the grid of "
-                        f"{self._called(node)}, but the budget asks for {k}."
+                        f"{self._name_node(node)}, but the budget asks for {k}."
                     )
                 targets += [self._target(node, cell) for cell in wanted[: max(missing, 0)]]
                 if limit is not None and len(targets) >= limit:
@@ -216,9 +218,9 @@ class Traversal:
     # Processing --------------------------------------------------------------------------------
 
     def _take_one(self, target: Target) -> Step:
-        before = self._aggregator().logits(tuple(range(len(self._nodes)))) if self._nodes else None
+        before = self._build_aggregator().logits(tuple(range(len(self._nodes)))) if self._nodes else None
         self._process([target])
-        node, aggregator, rows = self._nodes[-1], self._aggregator(), tuple(range(len(self._nodes)))
+        node, aggregator, rows = self._nodes[-1], self._build_aggregator(), tuple(range(len(self._nodes)))
         logits = aggregator.logits(rows)
         assert node.crop is not None  # it was just seen
         return Step(
@@ -249,7 +251,7 @@ class Traversal:
                 level, path = (1, ()) if location is None else (location.level, location.path)
                 position = len(self._nodes) + i - 1
                 grid = make_distribution(level, position, path, viewed.scores[i], self.config.grid)
-            ranking = [] if grid is None else ranked(self._policy, self.policy_name, grid)
+            ranking = [] if grid is None else rank_cells(self._policy, self.policy_name, grid)
             feature, projection = viewed.features[i], viewed.projections[i]
             crop, cost = viewed.crops[i], viewed.pixels_read[i]
             nodes.append(Node(target, location, grid, ranking, crop, cost, seconds, feature, projection))
