@@ -63,10 +63,8 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--budget", type=int, default=3, help="looks where nobody says otherwise; any number at run time (3)")
     add("--looks", type=int, default=1, help="learned one after the other, each given those before it (1)")
     add("--objective", choices=get_args(Objective), default="likelihood", help="of the policy (likelihood)")
-    add("--even-out", type=float, default=0.0, metavar="FLOOR", help="make the worth of cells count alike in every "
-        "image whose worths spread by at least so much (0: as they are)")  # fmt: skip
-    add("--centre-prior", type=float, default=0.0, metavar="X", help="of photographs as they are, not of displaced "
-        "views, the centre is worth so much more: X standard deviations of the cells' ranks (0)")  # fmt: skip
+    add("--centre-bias", type=float, default=0.0, metavar="X", help="once it is learned where to look, prefer cells "
+        "near the centre by X times the spread of their scores (0)")  # fmt: skip
     add("--plain-average", action="store_true", help="leave weighting and positions without effect")
     add("--epochs", type=int, default=AdaptOptions.epochs, help=f"over the bank ({AdaptOptions.epochs})")
     add("--limit", type=int, nargs="+", default=(), metavar="N", help="learn from at most so many images of each "

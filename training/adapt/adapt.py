@@ -19,7 +19,7 @@ from tnet_core.schemas.evaluation import parse_evaluation
 from tnet_core.schemas.files import EVALUATION_FILE
 from training.adapt.agreement import WholeImage, measure_agreement
 from training.adapt.folds import evaluate_folds, learn_folds
-from training.adapt.photographs import Photographs, add_centre_prior, make_banks, open_photographs, sharpen
+from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
 from training.data.sample import ImageDataset
 from training.evaluation.bootstrap import describe_few_images
@@ -27,6 +27,7 @@ from training.evaluation.output import ProgressBar, find_source_commit
 from training.evaluation.plan import Options
 from training.evaluation.run import evaluate
 from training.policy.bank import FeatureBank, compute_positional_shift
+from training.policy.centre import lean_to_centre
 from training.policy.heads import AggregationOptions, train_aggregation
 from training.policy.targets import make_reinforce
 from training.policy.training import PolicyTraining
@@ -62,8 +63,6 @@ def adapt(
         name: one.with_labels(sharpen(one.labels, options.temperature)) if one.labels.ndim == 2 else one
         for name, one in banks.items()
     }  # labels as probabilities stay what they are
-    if options.centre_prior:
-        banks = add_centre_prior(banks, photographs, options)
     untouched = copy.deepcopy(start.model) if options.folds else None
     report = learn(start.model, banks, options, quiet=quiet)
     stated = _make_provenance(start, photographs, options, report) | (provenance or {})
@@ -220,15 +219,18 @@ def learn(
 
     How looks count is learned first, from sets of looks at random, since it decides what a look is
     worth; then where to look. The location module learns the images by heart within a few epochs, so
-    its round is short and half of its map is dropped. Returns the last numbers of that round; they
-    decide nothing.
+    its round is short and half of its map is dropped. A bias towards the centre comes last. Returns the last numbers
+    of the round before it; they decide nothing.
     """
     if options.aggregation:
         aggregation = AggregationOptions(epochs=options.epochs)
         train_aggregation(model, banks["train"], aggregation, options.seed, quiet=quiet)
         shift = compute_positional_shift(model)
         banks = {name: bank.with_shift(shift) for name, bank in banks.items()}
-    return train_location(model, banks, options, quiet=quiet)
+    report = train_location(model, banks, options, quiet=quiet)
+    if options.centre_bias:
+        lean_to_centre(model, banks["train"], options.centre_bias, seed=options.seed)
+    return report
 
 
 def train_location(
@@ -247,7 +249,7 @@ def make_policy_recipe(options: AdaptOptions) -> Recipe:
         epochs=options.epochs / 2,
         batch_size=64,
         policy=PolicySection(target=_choose_target(options.objective)),
-        bank=BankSection(views=1, looks=options.looks, dropout=0.5, even_out=options.even_out),
+        bank=BankSection(views=1, looks=options.looks, dropout=0.5),
         optim=OptimSection(method="adamw", lr=1e-3, weight_decay=0.01, schedule="cosine", warmup=0.1),
     )
 

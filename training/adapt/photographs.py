@@ -31,7 +31,6 @@ from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset
 from training.engine.folding import folded
 from training.engine.run_folder import fingerprint_data
-from training.evaluation.policies import compute_centre_scores
 from training.evaluation.stream import evaluation_mode, load_batches, spread_indices
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
 
@@ -217,31 +216,6 @@ def make_banks(
             quiet=quiet,
         )
         for name, some in parts.items()
-    }
-
-
-def add_centre_prior(
-    banks: dict[str, FeatureBank], photographs: Photographs, options: AdaptOptions
-) -> dict[str, FeatureBank]:
-    """Return the banks with a prior for the centre in rows of photographs as they are; displaced views have none.
-
-    Photographers put what matters into the middle, and two thousand photographs are too few to find that out beside
-    what displaced views teach. The prior falls evenly from one distance from the centre to the next.
-    """
-    ranks = np.unique(compute_centre_scores(options.grid), return_inverse=True)[1].astype(np.float32)
-    prior = options.centre_prior * (ranks - ranks.mean()) / ranks.std()
-    parts = {"train": [photographs.train, photographs.more], "validation": [photographs.held_out]}
-    return {
-        name: bank.with_prior(
-            np.concatenate(
-                [
-                    np.outer(np.arange(len(data) * (1 + options.displaced)) < len(data), prior)
-                    for data in parts[name]
-                    if data is not None
-                ]
-            )
-        )
-        for name, bank in banks.items()
     }
 
 

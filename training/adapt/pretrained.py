@@ -58,8 +58,7 @@ class AdaptOptions:
     budget: int = 3  # looks it takes where nobody says otherwise; any number at run time
     looks: int = 1  # looks that are learned one after the other, each given those before it
     objective: Objective = "likelihood"
-    even_out: float = 0.0  # least spread of an image's values of cells that is made 1; 0: values stay as they are
-    centre_prior: float = 0.0  # of photographs as they are, not of displaced views; see `photographs.add_centre_prior`
+    centre_bias: float = 0.0  # of the learned scores, in units of their spread; see `training.policy.centre`
     aggregation: bool = True  # learn weighting and positional modules; otherwise they stay a plain average
     epochs: int = 8  # over the bank for weighting and positions; half as many for where to look
     # At most so many images, evenly spread: one number for every folder, or one per folder; none: all.
@@ -94,9 +93,8 @@ class AdaptOptions:
             raise TNetError(
                 "--more names photographs without labels beside labelled ones; without --labels use --images."
             )
-        for option, value in (("even-out", self.even_out), ("centre-prior", self.centre_prior)):
-            if not 0 <= value <= 10:  # not a number is neither
-                raise TNetError(f"--{option} is {value:g}, but must lie in 0…10.")
+        if not 0 <= self.centre_bias <= 10:  # not a number is neither
+            raise TNetError(f"--centre-bias is {self.centre_bias:g}, but must lie in 0…10.")
         if not 0.05 <= self.temperature <= 1:
             raise TNetError(f"--temperature is {self.temperature:g}, but must lie in 0.05…1.")
         for name in ("limit", "measure"):

@@ -39,7 +39,6 @@ class BankRows:
     maps: Tensor  # (B, c, n, n) F of the thumbnail: what the location module reads …
     vectors: Tensor  # (B, D) … and V
     labels: Tensor  # (B,) classes, or (B, classes) their probabilities
-    prior: Tensor | None = None  # (B, n * n) added to the values of cells, in units of their spread
 
 
 class FeatureBank:
@@ -48,7 +47,6 @@ class FeatureBank:
     def __init__(self, arrays: Mapping[str, np.ndarray], shift: Tensor | None = None) -> None:
         self.features, self.maps = arrays["features"], arrays["maps"]
         self.vectors, self.labels = arrays["vectors"], arrays["labels"]
-        self.prior = arrays.get("prior")
         self._arrays, self._shift = arrays, shift
 
     def __len__(self) -> int:
@@ -58,9 +56,8 @@ class FeatureBank:
         at = chosen.numpy() if isinstance(chosen, Tensor) else chosen
         wide = (torch.from_numpy(np.array(a[at], np.float32)) for a in (self.features, self.maps, self.vectors))
         labels = torch.from_numpy(np.array(self.labels[at]))
-        prior = None if self.prior is None else torch.from_numpy(np.array(self.prior[at], np.float32)).to(device)
         features, *others = (tensor.to(device) for tensor in (*wide, labels))
-        return BankRows(features if self._shift is None else features + self._shift.to(device), *others, prior)
+        return BankRows(features if self._shift is None else features + self._shift.to(device), *others)
 
     def with_shift(self, shift: Tensor) -> FeatureBank:
         """Return the same bank, made before an additive positional module learned `shift` (1 + n * n, D)."""
@@ -70,19 +67,11 @@ class FeatureBank:
         """Return the same looks with other targets."""
         return FeatureBank({**self._arrays, "labels": labels}, self._shift)
 
-    def with_prior(self, prior: np.ndarray) -> FeatureBank:
-        """Return the same looks with something that a policy shall know beforehand: (rows, n * n)."""
-        return FeatureBank({**self._arrays, "prior": prior}, self._shift)
-
 
 def join_rows(parts: Iterable[tuple[FeatureBank, np.ndarray]]) -> FeatureBank:
     """Return a bank of some rows of several banks whose features were not shifted, copied."""
     chosen = list(parts)
-    names = [
-        name
-        for name in ("features", "maps", "vectors", "labels", "prior")
-        if all(getattr(bank, name) is not None for bank, _ in chosen)
-    ]
+    names = ("features", "maps", "vectors", "labels")
     return FeatureBank({name: np.concatenate([getattr(bank, name)[rows] for bank, rows in chosen]) for name in names})
 
 

@@ -92,7 +92,7 @@ def compute_looks_loss(
     """Return the mean of the target over looks taken one after the other, as the policy itself would take them.
 
     `first` (B, n * n) are the values of a first look. Each further look is valued given those that the
-    policy has taken by then, so what a second look repeats is worth little. A prior of the bank is added to them.
+    policy has taken by then, so what a second look repeats is worth little.
     """
     unseen = torch.ones_like(scores, dtype=torch.bool)
     taken = torch.zeros((len(scores), 0), dtype=torch.long, device=scores.device)
@@ -100,8 +100,7 @@ def compute_looks_loss(
     for look in range(min(options.looks, scores.shape[1])):
         with torch.no_grad():
             values = first if look == 0 else value_cells(model, looked.features, looked.labels, taken, options.measure)
-        values = even_out(values, options.even_out)
-        parts.append(target(scores, values if looked.prior is None else values + looked.prior, unseen))
+        parts.append(target(scores, even_out(values, options.even_out), unseen))
         chosen = scores.detach().masked_fill(~unseen, float("-inf")).argmax(1, keepdim=True)
         unseen = unseen.scatter(1, chosen, False)
         taken = torch.cat([taken, chosen], dim=1)

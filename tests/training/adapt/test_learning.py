@@ -18,10 +18,9 @@ from training.adapt.pretrained import AdaptOptions, Objective
 from training.engine.warm_start import set_even_weights
 from training.evaluation.features import classify_subsets, project_features
 from training.evaluation.plan import Options
-from training.policy.bank import FeatureBank, compute_positional_shift, join_rows, make_bank
+from training.policy.bank import FeatureBank, compute_positional_shift, make_bank
 from training.policy.heads import AggregationOptions, train_aggregation
-from training.policy.targets import compute_worth, make_reinforce, score_bank
-from training.recipes.recipe import BankSection
+from training.policy.targets import compute_worth, make_reinforce
 
 pytestmark = pytest.mark.slow
 
@@ -107,19 +106,6 @@ def test_a_policy_learned_on_planted_evidence_beats_random_and_central_looks(obj
     if objective == "likelihood":  # the default
         assert means["learned"] > 0.5 * (means["random"] + means["oracle"])
     assert all(value <= found["best"] for value in means.values())
-
-
-def test_a_prior_leads_looks_against_weaker_evidence_and_joins_with_its_rows() -> None:
-    prior = np.zeros((256, CELLS), np.float32)
-    prior[:, -1] = 10.0
-    known = banks()["train"].with_prior(prior)
-    twice = join_rows([(known, np.arange(0, 128)), (known, np.arange(128, 256))])
-    np.testing.assert_array_equal(twice.prior, prior)
-    model = fresh()
-    chosen = replace(OPTIONS, even_out=0.05, aggregation=False, epochs=300)
-    learn(model, {"train": twice, "validation": banks()["validation"]}, chosen, quiet=True)
-    first = score_bank(model, banks()["validation"], BankSection()).argmax(1)
-    assert (first == CELLS - 1).float().mean() > 0.9
 
 
 def test_learned_weights_speak_better_for_the_target_than_the_plain_average() -> None:

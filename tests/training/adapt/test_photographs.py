@@ -16,9 +16,8 @@ from tests.support.models import TINY, tiny
 from tests.training.data_files import class_folders, write_picture
 from tnet_core.errors import TNetError
 from tnet_core.schemas.checkpoint import CheckpointConfig
-from training.adapt.photographs import add_centre_prior, make_banks, open_photographs
+from training.adapt.photographs import make_banks, open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes, choose_late_map, find_classes
-from training.policy.bank import FeatureBank
 
 BIRDS = Classes(("ant", "bee", "black footed albatross"), ("n1", "n2", "n3"))
 
@@ -151,6 +150,7 @@ def test_folders_without_enough_images_are_refused(tmp_path: Path) -> None:
         ({"holdout": 1}, r"--holdout is 1, but must lie in 2"),
         ({"limit": (0,)}, "--limit must be one number of images, or one for each of the folders, at least 1"),
         ({"displaced": -1}, r"--displaced is -1, but must lie in 0…100"),
+        ({"centre_bias": float("nan")}, r"--centre-bias is nan, but must lie in 0…10"),
         ({"folds": 5}, "--folds are 2…20 parts of labelled photographs"),
         ({"folds": 1, "labels": "names"}, "--folds are 2…20 parts of labelled photographs"),
         ({"more": (Path("x"),)}, "--more names photographs without labels beside labelled ones"),
@@ -172,28 +172,3 @@ def test_the_location_module_reads_the_latest_map_that_tells_the_cells_apart() -
     # 2048 channels would need a location module of millions of parameters
     assert choose_late_map(replace(config, backbone="resnet50")).location_block == "layer2.3"
     tn.TNet(late)
-
-
-def test_the_centre_prior_is_for_photographs_as_they_are_alone(tmp_path: Path) -> None:
-    for name in ("labelled", "more"):
-        class_folders(tmp_path / name, ("ant", "bee"), 12)
-    chosen = options(
-        tmp_path / "labelled", labels="folders", more=(tmp_path / "more",), displaced=1, grid=3, holdout=2,
-        centre_prior=2.0,
-    )  # fmt: skip
-    photographs = open_photographs(chosen, BIRDS, 3)
-    assert photographs.more is not None
-    sizes = {"train": [len(photographs.train), len(photographs.more)], "validation": [len(photographs.held_out)]}
-    one = {name: np.zeros((2 * sum(counts), 1), np.float16) for name, counts in sizes.items()}
-    banks = {
-        name: FeatureBank({"features": rows, "maps": rows, "vectors": rows, "labels": rows})
-        for name, rows in one.items()
-    }
-    for name, bank in add_centre_prior(banks, photographs, chosen).items():
-        assert bank.prior is not None
-        as_it_is = np.concatenate([np.repeat([True, False], count) for count in sizes[name]])
-        np.testing.assert_array_equal(bank.prior.any(axis=1), as_it_is)
-        of_one = bank.prior[0].reshape(3, 3)
-        assert of_one.argmax() == 4 and len(np.unique(of_one)) == 3  # the centre, its four neighbours, four corners
-        np.testing.assert_array_equal(of_one, of_one.T[::-1])
-        assert of_one.std() == pytest.approx(2.0)
