@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import PlainSerializer, PlainValidator
 
 from tnet_core.errors import TNetError
 
@@ -58,3 +60,26 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     """Return the softmax along the last axis."""
     exponentials = np.exp(logits - logits.max(-1, keepdims=True))
     return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def read_array(values: Any, ndim: int) -> np.ndarray:
+    """Return finite float32 numbers of nested lists; a ValueError says what else was given."""
+    try:
+        array = np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("must hold numbers, in rows of the same length") from None
+    if array.ndim != ndim or not np.isfinite(array).all():
+        raise ValueError(f"must hold finite numbers in {ndim} dimension{'s' * (ndim > 1)}")
+    return array
+
+
+def list_numbers(array: np.ndarray) -> list[Any]:
+    """Return nested lists of the shortest decimals that round-trip as float32."""
+    if array.ndim > 1:
+        return [list_numbers(row) for row in array]
+    return [float(str(value)) for value in array.astype(np.float32)]
+
+
+# Arrays in files, which numpy checks: nested lists of finite numbers.
+Vector = Annotated[np.ndarray, PlainValidator(lambda value: read_array(value, 1)), PlainSerializer(list_numbers)]
+Matrix = Annotated[np.ndarray, PlainValidator(lambda value: read_array(value, 2)), PlainSerializer(list_numbers)]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
+
+from tnet_core.numbers import Matrix
 
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1, normalised to the full image
 
@@ -35,11 +39,11 @@ class Location:
 class Distribution:
     """What the location module said about one grid."""
 
-    level: int  # of the image that was divided: 1 for the thumbnail
-    parent: int | None  # position in `Trace.locations` of that image; None: the thumbnail
+    level: Annotated[int, Field(ge=1)]  # of the image that was divided: 1 for the thumbnail
+    parent: Annotated[int, Field(ge=0)] | None  # position in `Trace.locations` of that image; None: the thumbnail
     path: tuple[int, ...]  # cell indices from the thumbnail down to that image
-    logits: np.ndarray  # (n, n) float32, unit length
-    probabilities: np.ndarray  # (n, n) float32
+    logits: Matrix  # (n, n) float32, unit length
+    probabilities: Matrix  # (n, n) float32
 
     def __repr__(self) -> str:
         whose = "the thumbnail" if self.parent is None else f"look {self.parent}"

@@ -10,7 +10,7 @@ from tnet_core.errors import TNetError
 PREFIX = "hf:"
 _PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?")
 _REVISION = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._/-]{0,253}[A-Za-z0-9_])?")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class HubId:
 
 def is_commit(text: str) -> bool:
     """Tell whether a text is a full commit (40 lower-case hexadecimal digits)."""
-    return _COMMIT.fullmatch(text) is not None
+    return COMMIT.fullmatch(text) is not None
 
 
 def check_repo(repo: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Self
@@ -25,7 +26,7 @@ from pydantic import (
 from tnet_core.errors import TNetError, find_problem
 from tnet_core.schemas.base import Many, Schema, check_line
 from tnet_core.schemas.files import FORMAT_FILES, MAX_BYTES, REQUIRED_FILES, read_bounded
-from tnet_core.schemas.hub_id import HubId, check_repo, is_commit
+from tnet_core.schemas.hub_id import COMMIT, HubId, check_repo
 from tnet_core.schemas.text import parse_yaml
 
 SCHEMA = 1
@@ -37,22 +38,15 @@ _ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _PICTURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,4}")  # a path without surprises
 
 
-def _check_id(text: str) -> str:
-    if not _ID.fullmatch(text):
-        raise ValueError("must be 1 to 64 letters, digits, '.', '_' or '-', starting with a letter or digit")
-    return text
+def _match(pattern: str | re.Pattern[str], rule: str) -> AfterValidator:
+    """Return a check for texts of one form; `rule` says which."""
 
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"must be {rule}")
+        return text
 
-def _check_commit(text: str) -> str:
-    if not is_commit(text):
-        raise ValueError("must be a full commit: 40 lower-case hexadecimal digits")
-    return text
-
-
-def _check_sha256(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise ValueError("must be 64 lower-case hexadecimal digits")
-    return text
+    return AfterValidator(check)
 
 
 def _check_citation(text: str) -> str:
@@ -79,7 +73,7 @@ def _find_folder(value: Any, info: ValidationInfo) -> Path:
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 _Repo = Annotated[str, AfterValidator(check_repo)]
-_Commit = Annotated[str, AfterValidator(_check_commit)]
+_Commit = Annotated[str, _match(COMMIT, "a full commit: 40 lower-case hexadecimal digits")]
 _Licence = Annotated[_Text, check_line(300)]
 
 
@@ -87,16 +81,24 @@ _Licence = Annotated[_Text, check_line(300)]
 class FileDigest:
     """What a file must be."""
 
-    sha256: Annotated[str, AfterValidator(_check_sha256)]
+    sha256: Annotated[str, _match(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")]
     size: Annotated[int, BeforeValidator(_read_digits), Field(ge=1)]  # bytes
 
 
-def _check_files(files: dict[str, FileDigest]) -> dict[str, FileDigest]:
+def _check_listed(
+    files: dict[str, FileDigest], what: str, fits: Callable[[str], object], find_limit: Callable[[str], int]
+) -> None:
+    """Refuse files of other names or larger than they may be; `what` says whose files they should be."""
     for name, file in files.items():
-        if name not in FORMAT_FILES:
-            raise ValueError(f"names '{name:.40}', which is not a checkpoint's ({', '.join(FORMAT_FILES)})")
-        if file.size > MAX_BYTES[name]:
-            raise ValueError(f"gives '{name}' {file.size} bytes; at most {MAX_BYTES[name]} are accepted")
+        if not fits(name):
+            raise ValueError(f"names '{name:.40}', which is not {what}")
+        if file.size > (limit := find_limit(name)):
+            raise ValueError(f"gives '{name}' {file.size} bytes; at most {limit} are accepted")
+
+
+def _check_files(files: dict[str, FileDigest]) -> dict[str, FileDigest]:
+    whose = f"a checkpoint's ({', '.join(FORMAT_FILES)})"
+    _check_listed(files, whose, FORMAT_FILES.__contains__, MAX_BYTES.__getitem__)
     for name in REQUIRED_FILES:
         if name not in files:
             raise ValueError(f"does not name {name}")
@@ -106,12 +108,13 @@ def _check_files(files: dict[str, FileDigest]) -> dict[str, FileDigest]:
 def _check_pictures(files: dict[str, FileDigest]) -> dict[str, FileDigest]:
     if not 1 <= len(files) <= _MAX_EXAMPLES:
         raise ValueError(f"must list 1 to {_MAX_EXAMPLES} pictures")
-    for name, file in files.items():
-        if not _PICTURE.fullmatch(name) or len(name) > 200 or not name.lower().endswith(EXAMPLE_SUFFIXES):
-            raise ValueError(f"names '{name:.40}', which is not the path of a picture ({', '.join(EXAMPLE_SUFFIXES)})")
-        if file.size > _MAX_EXAMPLE_BYTES:
-            raise ValueError(f"gives '{name}' {file.size} bytes; at most {_MAX_EXAMPLE_BYTES} are accepted")
+    whose = f"the path of a picture ({', '.join(EXAMPLE_SUFFIXES)})"
+    _check_listed(files, whose, _is_picture, lambda _: _MAX_EXAMPLE_BYTES)
     return files
+
+
+def _is_picture(name: str) -> bool:
+    return len(name) <= 200 and bool(_PICTURE.fullmatch(name)) and name.lower().endswith(EXAMPLE_SUFFIXES)
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ class Licence(Schema):
 class Entry(Schema):
     """Where a checkpoint is, what its files must be, and what may be done with it."""
 
-    id: Annotated[str, AfterValidator(_check_id)]
+    id: Annotated[str, _match(_ID, "1 to 64 letters, digits, '.', '_' or '-', starting with a letter or digit")]
     title: Annotated[_Text, check_line(120)]
     description: Annotated[_Text, check_line(300)]
     source: Source

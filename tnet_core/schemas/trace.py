@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from pydantic import (
@@ -24,11 +25,14 @@ from pydantic import (
     PlainValidator,
     TypeAdapter,
     ValidationError,
+    model_validator,
 )
 
+from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError, state_problem
 from tnet_core.imageio.info import ImageInfo
 from tnet_core.modeling.config import Precision, Sampling
+from tnet_core.numbers import Matrix, Vector, read_array
 from tnet_core.records import Distribution, Location, Timing
 from tnet_core.schemas.base import STRICT, Many, ModelConfig, Schema
 from tnet_core.schemas.text import parse_json
@@ -41,27 +45,10 @@ VERSION: Final = 1
 # Arrays, which numpy checks -------------------------------------------------------------------------
 
 
-def _read_array(values: Any, ndim: int) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("must hold numbers, in rows of the same length") from None
-    if array.ndim != ndim or not np.isfinite(array).all():
-        raise ValueError(f"must hold finite numbers in {ndim} dimension{'s' * (ndim > 1)}")
-    return array
-
-
-def _list_numbers(array: np.ndarray) -> list[Any]:
-    """Return nested lists of the shortest decimals that round-trip as float32."""
-    if array.ndim > 1:
-        return [_list_numbers(row) for row in array]
-    return [float(str(value)) for value in array.astype(np.float32)]
-
-
 def _unpack(packed: Any) -> np.ndarray:
     try:
         values = np.frombuffer(base64.b64decode(packed["float32"], validate=True), "<f4")
-        return _read_array(values.reshape([int(side) for side in packed["shape"]]), 2).copy()  # writable
+        return read_array(values.reshape([int(side) for side in packed["shape"]]), 2).copy()  # writable
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ValueError("must hold 'shape' and 'float32', base64 of finite numbers") from None
 
@@ -71,8 +58,6 @@ def _pack(array: np.ndarray) -> dict[str, Any]:
     return {"shape": list(array.shape), "float32": base64.b64encode(data).decode()}
 
 
-Vector = Annotated[np.ndarray, PlainValidator(lambda value: _read_array(value, 1)), PlainSerializer(_list_numbers)]
-Matrix = Annotated[np.ndarray, PlainValidator(lambda value: _read_array(value, 2)), PlainSerializer(_list_numbers)]
 Packed = Annotated[np.ndarray, PlainValidator(_unpack), PlainSerializer(_pack)]
 
 
@@ -86,14 +71,6 @@ class _Image(Schema):
     height: Annotated[int, Field(ge=1)]
 
 
-class _Grid(Schema):
-    level: Annotated[int, Field(ge=1)]
-    parent: Annotated[int, Field(ge=0)] | None
-    path: tuple[int, ...]
-    logits: Matrix
-    probabilities: Matrix
-
-
 class WeightRow(Schema):
     """The weights of one set of rows of `features`."""
 
@@ -101,18 +78,12 @@ class WeightRow(Schema):
     weights: Vector
 
 
-def _store_as(form: type[Schema], record: type) -> GetPydanticSchema:
-    """Let a record of the core be read and written as a schema with the same fields in the same order."""
-    stored = Annotated[
-        form,  # type: ignore[valid-type]
-        AfterValidator(lambda read: record(*vars(read).values())),
-        PlainSerializer(
-            lambda made: form.model_construct(**{name: getattr(made, name) for name in form.model_fields}).model_dump(
-                mode="json"
-            )
-        ),
-    ]
-    return GetPydanticSchema(lambda _, handler: handler.generate_schema(stored))
+# A record of the core, read and written as its fields here say.
+_StoredImage = Annotated[
+    _Image,
+    AfterValidator(lambda read: ImageInfo(*vars(read).values())),
+    PlainSerializer(lambda info: {name: getattr(info, name) for name in _Image.model_fields}),
+]
 
 
 def _check_box(look: Location) -> Location:
@@ -129,12 +100,12 @@ class TraceFields:
     config: ModelConfig
     source: str  # where the weights came from
     class_names: Many[str]
-    image: Annotated[ImageInfo, _store_as(_Image, ImageInfo)]
+    image: Annotated[ImageInfo, GetPydanticSchema(lambda _, handler: handler.generate_schema(_StoredImage))]
     sampling: Sampling
     policy: str
     budget: tuple[int, ...]  # looks per grid that the traversal was asked for
     locations: Many[Annotated[Location, AfterValidator(_check_box)]]
-    distributions: Many[Annotated[Distribution, _store_as(_Grid, Distribution)]]
+    distributions: Many[Distribution]
     timing: Timing
     pixels_read: Many[Annotated[int, Field(ge=0)]]  # source pixels, thumbnail first
     # of shown probabilities; None: the checkpoint is not calibrated
@@ -156,6 +127,36 @@ class TraceFile(TraceFields):
     projections: Matrix
     features: Packed
     weights: Many[WeightRow] | None  # None: all looks weigh the same
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        """Refuse parts that contradict each other, so that no later method meets a surprise."""
+        rows, config, levels = len(self.locations) + 1, self.config, len(self.budget) + 1
+        cells, shape = range(config.cells), (config.grid, config.grid)
+        weighed = {row.rows for row in self.weights or ()}
+        fits = {
+            "budget": _is_budget(self),
+            "locations": _are_nested(self.locations)
+            and all(look.index in cells and look.rank - 1 in cells and look.level <= levels for look in self.locations),
+            "features": len(self.features) == rows,
+            "projections": self.projections.shape == (rows, config.num_classes),
+            "bias": self.bias.shape == (config.num_classes,),
+            "timing": len(self.timing.seconds) == rows and self.timing.peak_memory >= 0,
+            "pixels_read": len(self.pixels_read) == rows,
+            "class_names": len(self.class_names) in (0, config.num_classes),
+            "distributions": all(
+                (grid.parent is None or grid.parent < rows - 1)
+                and all(cell in cells for cell in grid.path)
+                and grid.logits.shape == grid.probabilities.shape == shape
+                for grid in self.distributions
+            ),
+            "weights": (self.weights is not None) is config.weighting
+            and all(_are_weights(row, rows) for row in self.weights or ())
+            and (self.weights is None or weighed.issuperset(tuple(range(k + 1)) for k in range(rows))),
+        }
+        for name in (name for name, is_right in fits.items() if not is_right):
+            raise ValueError(f"has a field '{name}' that does not fit the others")
+        return self
 
     def to_text(self) -> str:
         """Return the JSON text, which says first what it is."""
@@ -188,6 +189,31 @@ class TraceFile(TraceFields):
             return _ADAPTER.validate_json(data)
         except ValidationError as error:
             raise TNetError(f"This trace is damaged: {state_problem(error)}") from None
+
+
+def _is_budget(file: TraceFile) -> bool:
+    try:
+        return check_budget(file.config, file.budget, len(file.budget) + 1) == file.budget
+    except TNetError:
+        return False
+
+
+def _are_weights(row: WeightRow, count: int) -> bool:
+    is_increasing = list(row.rows) == sorted(set(row.rows)) and all(0 <= at < count for at in row.rows)
+    return is_increasing and len(row.weights) == len(row.rows) and abs(float(row.weights.sum()) - 1) <= 1e-3
+
+
+def _are_nested(looks: Sequence[Location]) -> bool:
+    """Tell whether every look comes after the one it was taken inside, one level below it."""
+    for position, look in enumerate(looks):
+        level, path = 1, tuple[int, ...]()
+        if look.parent is not None:
+            if not 0 <= look.parent < position:
+                return False
+            level, path = looks[look.parent].level, looks[look.parent].path
+        if look.level != level + 1 or look.path != (*path, look.index):
+            return False
+    return True
 
 
 _ADAPTER = TypeAdapter(TraceFile)
