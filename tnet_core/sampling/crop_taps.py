@@ -19,7 +19,6 @@ from tnet_core.sampling.frame import Region, Sampler
 from tnet_core.sampling.tap_sums import AxisTaps
 
 AnyArray = TypeVar("AnyArray", np.ndarray, Tensor)
-TapTable = tuple[np.ndarray, np.ndarray]  # (T, b) int32 source pixels and float32 weights; weight 0: not read
 
 
 class Round(IntEnum):
@@ -62,10 +61,8 @@ def make_official_taps(
 ) -> CropTaps[np.ndarray]:
     """Return crops out of a buffer that holds the whole image, or several of one size (`owners`: which one)."""
     pitch = 3 * sampler.source.width
-    both = [sampler.taps(region) for region in regions]
     starts = np.asarray(owners or [0] * len(regions), np.int64) * (pitch * sampler.source.height)
-    rows, cols = [_place_in_image(r) for r, _ in both], [_place_in_image(c) for _, c in both]
-    return _join_axes(starts, np.full(len(regions), pitch), rows, cols)
+    return _join_axes(starts, np.full(len(regions), pitch), [sampler.taps(region) for region in regions])
 
 
 def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
@@ -75,8 +72,7 @@ def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, 
     starts = np.cumsum([0] + [tile.size for tile in cut[:-1]])
     pitches = np.array([3 * tile.shape[1] for tile in cut])
     buffer = np.concatenate([tile.reshape(-1) for tile in cut])
-    rows, cols = [_place_in_tile(r) for r, _ in both], [_place_in_tile(c) for _, c in both]
-    return buffer, _join_axes(starts, pitches, rows, cols)
+    return buffer, _join_axes(starts, pitches, both, in_tiles=True)
 
 
 def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np.ndarray] | None:
@@ -91,30 +87,20 @@ def make_native_taps(sampler: Sampler, regions: Sequence[Region]) -> CropTaps[np
     if len(sizes) > 1 or (grows and max(h, w) > base):
         return None
     if grows:
-        (ys, down), (xs, across) = _make_linear_taps(h, base), _make_linear_taps(w, base)
+        down, across = _make_linear_taps(h, base), _make_linear_taps(w, base)
         scale, rounding = 1.0, Round.HALF_UP
     else:
         counted = h % base == 0 and w % base == 0  # then OpenCV adds up bytes and divides at the end
-        (ys, down), (xs, across) = _make_area_taps(h, base, counted), _make_area_taps(w, base, counted)
+        down, across = _make_area_taps(h, base, counted), _make_area_taps(w, base, counted)
         scale = float(np.float32(base * base / (h * w))) if counted else 1.0
         rounding = Round.HALF_UP if h == w == 2 * base else Round.HALF_EVEN
     pitch, count = 3 * sampler.source.width, len(regions)
     starts = np.array([r.y * pitch + 3 * r.x for r in regions], np.int64)
-    return _join_axes(starts, np.full(count, pitch), [(ys, down)] * count, [(xs, across)] * count, scale, rounding)
-
-
-def _place_in_image(taps: AxisTaps) -> TapTable:
-    """Return taps with the pixels of the whole image; where nothing is read, any pixel stands."""
-    return (taps.pixels if len(taps.pixels) else np.zeros(1, np.int64))[taps.index].astype(np.int32), taps.weight
-
-
-def _place_in_tile(taps: AxisTaps) -> TapTable:
-    """Return taps with the pixels of a tile that holds no others."""
-    return taps.index.astype(np.int32), taps.weight
+    return _join_axes(starts, np.full(count, pitch), [(down, across)] * count, scale=scale, rounding=rounding)
 
 
 @lru_cache(maxsize=64)
-def _make_area_taps(inputs: int, outputs: int, counted: bool) -> TapTable:
+def _make_area_taps(inputs: int, outputs: int, counted: bool) -> AxisTaps:
     """Return the share of each input pixel in an output pixel, or 1 for each of them where they are to be counted."""
     scale = inputs / outputs
     begin, end = np.arange(outputs) * scale, np.arange(1, outputs + 1) * scale
@@ -124,35 +110,37 @@ def _make_area_taps(inputs: int, outputs: int, counted: bool) -> TapTable:
     if not overlap[-1].any():
         index, overlap = index[:-1], overlap[:-1]
     weight = overlap.round() if counted else overlap / np.minimum(scale, inputs - begin)
-    return np.where(overlap > 0, index, 0).astype(np.int32), weight.astype(np.float32)
+    return AxisTaps(np.arange(inputs), np.where(overlap > 0, index, 0), weight.astype(np.float32))
 
 
 @lru_cache(maxsize=64)
-def _make_linear_taps(inputs: int, outputs: int) -> TapTable:
+def _make_linear_taps(inputs: int, outputs: int) -> AxisTaps:
     """Return two taps with half-pixel centres, the border repeated, weights in 1/256 as in OpenCV's exact resize."""
     at = ((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5).clip(0, inputs - 1)
     left = np.floor(at).astype(np.int64)
     right = np.rint((at - left) * 256) / 256
     index = np.stack([left, np.minimum(left + 1, inputs - 1)])
-    return index.astype(np.int32), np.stack([1 - right, right]).astype(np.float32)
+    return AxisTaps(np.arange(inputs), index, np.stack([1 - right, right]).astype(np.float32))
 
 
 def _join_axes(
     starts: np.ndarray,
     pitches: np.ndarray,
-    rows: Sequence[TapTable],
-    cols: Sequence[TapTable],
+    axes: Sequence[tuple[AxisTaps, AxisTaps]],
+    *,
+    in_tiles: bool = False,  # the buffer holds the taps' pixels alone
     scale: float = 1.0,
     rounding: Round = Round.NOT,
 ) -> CropTaps[np.ndarray]:
-    start, pitch = starts.astype(np.int64), pitches.astype(np.int64)
-    return CropTaps(start, pitch, *_stack_axes(rows), *_stack_axes(cols), scale, rounding)
+    rows, cols = (_stack_axes(list(several), in_tiles) for several in zip(*axes, strict=True))
+    return CropTaps(starts.astype(np.int64), pitches.astype(np.int64), *rows, *cols, scale, rounding)
 
 
-def _stack_axes(axes: Sequence[TapTable]) -> TapTable:
-    """Stack (T, b) each -> (N, T, b), with as many taps as the longest has."""
-    shape = (len(axes), max(len(index) for index, _ in axes), axes[0][0].shape[1])
+def _stack_axes(axes: Sequence[AxisTaps], in_tiles: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Stack pixels and weights, (T, b) each -> (N, T, b), with as many taps as the longest has."""
+    shape = (len(axes), max(len(axis.index) for axis in axes), axes[0].index.shape[1])
     indices, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
-    for i, (index, weight) in enumerate(axes):
-        indices[i, : len(index)], weights[i, : len(weight)] = index, weight
+    for i, axis in enumerate(axes):
+        used = slice(len(axis.index))
+        indices[i, used], weights[i, used] = axis.index if in_tiles else axis.sources, axis.weight
     return indices, weights

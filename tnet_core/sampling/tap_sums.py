@@ -25,6 +25,11 @@ class AxisTaps:
     weight: np.ndarray  # (T, b) float32; 0: not read. What they lack to 1 is grey.
 
     @property
+    def sources(self) -> np.ndarray:
+        """(T, b) source pixels; any pixel stands where nothing is read."""
+        return (self.pixels if len(self.pixels) else np.zeros(1, np.int64))[self.index]
+
+    @property
     def identity(self) -> bool:
         """Tell whether the crop's axis is those source pixels as they are."""
         return self.index.shape == (1, len(self.pixels)) and bool((self.weight == 1).all())
