@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 
 if TYPE_CHECKING:
     from tnet_core.modeling.config import TNetConfig
@@ -22,7 +22,7 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
 
     None is the budget of training; for levels beyond those of training its last entry is repeated.
     """
-    depth = config.levels if levels is None else whole(levels, "The number of levels", 1, MOST_LEVELS)
+    depth = config.levels if levels is None else check_whole(levels, "The number of levels", 1, MOST_LEVELS)
     if config.is_baseline:
         if depth != 1 or (budget is not None and any(budget_entries(budget))):
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
@@ -64,5 +64,5 @@ def extend_budget(config: TNetConfig, budget: Sequence[int] | int | None, depth:
 def budget_entries(budget: Sequence[int] | int) -> tuple[int, ...]:
     """Return the numbers of a budget; a single one stands for two levels."""
     if not isinstance(budget, (str, bytes)) and not np.ndim(budget):
-        return (whole(budget, "A budget"),)
-    return tuple(whole(k, "A budget entry") for k in entries(budget, "A budget"))
+        return (check_whole(budget, "A budget"),)
+    return tuple(check_whole(k, "A budget entry") for k in check_entries(budget, "A budget"))

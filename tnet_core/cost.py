@@ -36,7 +36,7 @@ class UnitCosts:
 def count_parameters(config: TNetConfig) -> int:
     """Count all values a checkpoint stores, as the paper does: BN statistics and the reward baseline too."""
     _require_config(config)
-    return unit_costs(config).parameters
+    return measure_unit_costs(config).parameters
 
 
 def _require_config(config: object) -> None:
@@ -52,19 +52,19 @@ def flops(config: TNetConfig, budget: Sequence[int] | int | None = None, levels:
         grids += width  # every image above the last level has its grid scored
         width *= k
         looks += width
-    return looks_cost(config, looks, grids)[0]
+    return compute_looks_cost(config, looks, grids)[0]
 
 
-def looks_cost(config: TNetConfig, looks: int, grids: int) -> tuple[int, int]:
+def compute_looks_cost(config: TNetConfig, looks: int, grids: int) -> tuple[int, int]:
     """Return (multiplications, parameters) of a thumbnail, `looks` looks and `grids` scored grids."""
-    unit = unit_costs(config)
+    unit = measure_unit_costs(config)
     count = looks + 1
     total = count * (unit.look + unit.weigh_each) + grids * unit.locate + unit.weigh + unit.classify
     return total, unit.parameters
 
 
 @lru_cache(maxsize=128)
-def unit_costs(config: TNetConfig) -> UnitCosts:
+def measure_unit_costs(config: TNetConfig) -> UnitCosts:
     """Measure each part by running it once on the meta device: shapes only, no weights, no arithmetic."""
     with torch.device("meta"):
         model = TNet(config).eval()

@@ -11,7 +11,7 @@ from pydantic import PlainSerializer, PlainValidator
 from tnet_core.errors import TNetError
 
 
-def whole(value: object, what: str, low: int | None = None, high: int | None = None) -> int:
+def check_whole(value: object, what: str, low: int | None = None, high: int | None = None) -> int:
     """Return a whole number within bounds (numpy's integers too), or a sentence that names `what`."""
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -27,7 +27,7 @@ def whole(value: object, what: str, low: int | None = None, high: int | None = N
     return number
 
 
-def entries(value: object, what: str) -> tuple[object, ...]:
+def check_entries(value: object, what: str) -> tuple[object, ...]:
     """Return the members of a list-like value, or a sentence that names `what`."""
     try:
         if isinstance(value, (str, bytes)):

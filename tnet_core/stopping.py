@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.numbers import softmax, whole
+from tnet_core.numbers import check_whole, softmax
 
 if TYPE_CHECKING:
     from tnet_core.trace import Trace
@@ -87,8 +87,8 @@ class StoppingRule:
     threshold: float  # of the highest probability, calibrated; it must be exceeded
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most", whole(self.most, "The largest number of looks", 0, MOST_LOOKS))
-        object.__setattr__(self, "least", whole(self.least, "The least number of looks", 0, self.most))
+        object.__setattr__(self, "most", check_whole(self.most, "The largest number of looks", 0, MOST_LOOKS))
+        object.__setattr__(self, "least", check_whole(self.least, "The least number of looks", 0, self.most))
         object.__setattr__(self, "threshold", _check_share(self.threshold, "A stopping threshold"))
 
     def is_met(self, looks: int, probability: float) -> bool:

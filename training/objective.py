@@ -30,7 +30,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location import top_k
 from tnet_core.modeling.tnet import Select, TNet, TrainOutput
-from tnet_core.sampling.grid import official_axis
+from tnet_core.sampling.grid import divide_officially
 from training.recipes.recipe import LossSection, PolicySection
 
 
@@ -230,7 +230,7 @@ def select_spread(probabilities: Tensor, k: int, overlap: Tensor, discount: floa
 
 def compute_overlap(side: int, n: int, fraction: float) -> Tensor:
     """Return the part of each cell's area that each other cell covers: (n * n, n * n), ones on the diagonal."""
-    axis = official_axis(side, n, fraction)
+    axis = divide_officially(side, n, fraction)
     starts = torch.tensor(axis.starts, dtype=torch.float32)
     along = (axis.cell - (starts[:, None] - starts[None, :]).abs()).clamp_min(0) / axis.cell  # (n, n)
     return torch.kron(along, along)  # cell r * n + c: rows first

@@ -18,7 +18,7 @@ import tnet_core as tn
 from pages.explore.service import Explorer
 from pages.server.sessions import Session, Where, require_session
 from tnet_core import compare
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 from viz.common.payload import PictureInfo
 from viz.common.text import find_class
 from viz.compare.payload import Column, build_offer_payload, build_pair_payload
@@ -105,7 +105,7 @@ class Comparer:
         if picture == "brought" and brought is not None:
             where = brought
         elif picture != "current":
-            where = whole(picture, "The number of an example", 0)
+            where = check_whole(picture, "The number of an example", 0)
         view = self._open(session, where)
         trace = self._trace_learned(session, session.spec, view, tell)
         return self._build_column(view.info.title, trace, view, session.spec)
@@ -116,16 +116,16 @@ class Comparer:
         if policy == "hand" and (otherwise := explain_other_sampling(session.trace)):
             raise tn.TNetError(f"Looks chosen in Explore cannot be compared now. {otherwise}")
         if policy == "hand":
-            plan: Any = entries(side.get("plan"), "The looks chosen in Explore")
+            plan: Any = check_entries(side.get("plan"), "The looks chosen in Explore")
             trace = compare.retake_looks(self.explorer.open_trace(session), plan)
             return self._build_column("your looks in Explore", trace, view, session.spec)
         if policy == "own":
             if own.levels != 2:
                 raise tn.TNetError("Cells of your own can be compared for models of two levels only.")
-            cells = list(entries(side.get("cells"), "Your own cells"))
+            cells = list(check_entries(side.get("cells"), "Your own cells"))
             return self._build_column("your own cells", compare.order_by_policy(own, cells), view, session.spec)
         if policy == "random":
-            seed = whole(side.get("seed"), "The seed", 0, MAX_SEED)
+            seed = check_whole(side.get("seed"), "The seed", 0, MAX_SEED)
             name, title = f"random:{seed}", f"at random, seed {seed}"
         elif isinstance(policy, str) and policy in POLICY_TITLES:
             name, title = policy, POLICY_TITLES[policy]

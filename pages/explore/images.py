@@ -12,7 +12,7 @@ from pages.explore.service import Explorer
 from pages.limits import MAX_PART_SIDE
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 from pages.server.uploads import PICTURE_GONE
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 from viz.common.payload import encode_lossless_webp
 from viz.explore.animation import build_animation_payload
 from viz.report.page import build_original_payload, build_report_parts
@@ -33,13 +33,13 @@ def read_part(explorer: Explorer, session: Session | None, call: Any) -> dict[st
 
 def check_box(box: Any, width: int, height: int) -> tuple[int, int, int, int]:
     """Return the corners, where they lie inside the picture and are not too far apart."""
-    corners = entries(box, "A part of the picture")
+    corners = check_entries(box, "A part of the picture")
     if len(corners) != 4:
         raise tn.TNetError("A part of the picture is four whole numbers: x0, y0, x1, y1.")
-    x0 = whole(corners[0], "The left edge", 0, width - 1)
-    y0 = whole(corners[1], "The upper edge", 0, height - 1)
-    x1 = whole(corners[2], "The right edge", x0 + 1, width)
-    y1 = whole(corners[3], "The lower edge", y0 + 1, height)
+    x0 = check_whole(corners[0], "The left edge", 0, width - 1)
+    y0 = check_whole(corners[1], "The upper edge", 0, height - 1)
+    x1 = check_whole(corners[2], "The right edge", x0 + 1, width)
+    y1 = check_whole(corners[3], "The lower edge", y0 + 1, height)
     if x1 - x0 > MAX_PART_SIDE or y1 - y0 > MAX_PART_SIDE:
         raise tn.TNetError(f"A part has {MAX_PART_SIDE} x {MAX_PART_SIDE} pixels at most, not {x1 - x0} x {y1 - y0}.")
     return x0, y0, x1, y1

@@ -30,7 +30,7 @@ from pages.server.sessions import SESSION_EXPIRED, Cell, OwnPicture, Session, Wh
 from pages.server.uploads import OpenImages
 from tnet_core.checkpoints import CheckpointCard, card_of
 from tnet_core.checkpoints.hub import fetch_pictures
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 from viz.common.payload import PictureInfo
 from viz.common.text import find_class
 from viz.explore.checkpoint import CheckpointPanel, build_checkpoint_panel
@@ -170,20 +170,20 @@ class Explorer:
         session.check_scene(call.get("scene", session.scene))
         trace = session.trace
         count, cells = len(trace.locations), trace.config.cells
-        known = whole(call.get("known", count), "The number of known looks", 0, count)
+        known = check_whole(call.get("known", count), "The number of known looks", 0, count)
         plan, add, steps = trace.select(subset=call.get("plan")), call.get("add"), call.get("steps")
         if add is not None:
             if not isinstance(add, dict):
                 raise tn.TNetError("A look to add is a cell of a grid.")
-            parent, index = add.get("parent"), whole(add.get("index"), "A cell", 0, cells - 1)
-            parent = None if parent is None else whole(parent, "The look to look into", 0, count - 1)
+            parent, index = add.get("parent"), check_whole(add.get("index"), "A cell", 0, cells - 1)
+            parent = None if parent is None else check_whole(parent, "The look to look into", 0, count - 1)
             taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
             if (parent, index) not in taken:
                 session = self._add_looks(session, [(parent, index)])
             at = taken.get((parent, index), count)
             plan = plan if at in plan else (*plan, at)
         if steps is not None:
-            steps = [whole(step, "A step", 0, len(plan)) for step in entries(steps, "Steps")]
+            steps = [check_whole(step, "A step", 0, len(plan)) for step in check_entries(steps, "Steps")]
         return session, self._describe_looks(session, plan, known, steps)
 
     def _add_looks(self, session: Session, cells: Sequence[Cell]) -> Session:

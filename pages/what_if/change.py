@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import tnet_core as tn
-from tnet_core.numbers import whole
+from tnet_core.numbers import check_whole
 from tnet_core.records import Box
 
 SCALES = (50, 200)  # per cent
@@ -102,4 +102,4 @@ def _whole(value: Any, what: str, low: int, high: int) -> int:
     """Check a whole number; a slider sends 3.0 for 3."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
-    return whole(value, what, low, high)
+    return check_whole(value, what, low, high)

@@ -16,7 +16,7 @@ from pages.explore.service import Explorer
 from pages.limits import MAX_IMAGES_LOCAL, MAX_IMAGES_PUBLIC, MAX_LOOKS_PER_GRID, MAX_WAITING_EVALUATIONS
 from pages.server.access import resolve_upload, upload_root
 from pages.your_data.failure_pictures import FailurePictures
-from tnet_core.numbers import whole
+from tnet_core.numbers import check_whole
 from training.data.archive import describe_left_out_files, unpack_zip
 from training.data.dataset import FileDataset
 from training.data.folders import open_folder
@@ -220,7 +220,7 @@ def _check_count(value: Any, what: str, most: int) -> int:
     """Check a count; a slider may send 3.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         value = int(value)
-    return whole(value, what, 1, most)
+    return check_whole(value, what, 1, most)
 
 
 def _describe_limit(found: int, limit: int) -> str:

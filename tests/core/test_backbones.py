@@ -16,7 +16,7 @@ from tests.support.models import picture
 from tnet_core.modeling import features
 from tnet_core.modeling.config import LocationMap
 from tnet_core.modeling.features import location_map
-from tnet_core.modeling.location_map import cell_geometry, choose_location_map
+from tnet_core.modeling.location_map import choose_location_map, compute_cell_geometry
 from tnet_core.modeling.receptive_field import BlockMap, Field, survey
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def test_computed_receptive_fields_are_the_ones_gradients_show(backbone: str, ba
 )
 def test_gradients_of_each_row_come_from_around_its_cell(backbone: str, block: str, rows: int) -> None:
     config = tn.TNetConfig(backbone=backbone, num_classes=2)
-    _, stride, centres = cell_geometry(config)
+    _, stride, centres = compute_cell_geometry(config)
     model = tn.build(config).eval()
     chosen = location_map(config)
     assert chosen.block == block and chosen.rows[-1] < rows

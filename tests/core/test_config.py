@@ -8,7 +8,7 @@ import json
 import pytest
 
 import tnet_core as tn
-from tnet_core.sampling.grid import official_axis
+from tnet_core.sampling.grid import divide_officially
 
 
 def test_the_named_presets_exist() -> None:
@@ -79,5 +79,5 @@ def test_unknown_fields_are_refused_by_name() -> None:
 def test_candidate_grid_has_the_official_geometry(
     side: int, n: int, fraction: float, cell: int, stride: int, pads: tuple[int, int], starts: tuple[int, ...]
 ) -> None:
-    axis = official_axis(side, n, fraction)
+    axis = divide_officially(side, n, fraction)
     assert (axis.cell, axis.stride, (axis.pad_before, axis.pad_after), axis.starts) == (cell, stride, pads, starts)

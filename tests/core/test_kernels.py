@@ -137,7 +137,7 @@ def test_the_way_is_chosen_by_the_device_and_the_environment(monkeypatch: pytest
     assert type(choose_reader(sampler, like)) is HostReader
     monkeypatch.setenv("TNET_KERNELS", "on")
     chosen = choose_reader(sampler, like)
-    assert isinstance(chosen, DeviceReader) and chosen.resident
+    assert isinstance(chosen, DeviceReader) and chosen.is_resident
     monkeypatch.setenv("TNET_KERNELS", "off")
     assert type(choose_reader(sampler, like)) is HostReader
     monkeypatch.setenv("TNET_KERNELS", "perhaps")
@@ -162,10 +162,10 @@ class Elsewhere(ImageSource):
 
 def test_only_small_images_in_memory_are_copied_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     like = torch.zeros(1)
-    assert DeviceReader(Sampler(ImageSource.open(noise(30, 40)), TINY), like).resident
-    assert not DeviceReader(Sampler(Elsewhere(noise(30, 40)), TINY), like).resident
+    assert DeviceReader(Sampler(ImageSource.open(noise(30, 40)), TINY), like).is_resident
+    assert not DeviceReader(Sampler(Elsewhere(noise(30, 40)), TINY), like).is_resident
     monkeypatch.setattr(reader, "LARGEST_RESIDENT", 30 * 40 * 3 - 1)
-    assert not DeviceReader(Sampler(ImageSource.open(noise(30, 40)), TINY), like).resident
+    assert not DeviceReader(Sampler(ImageSource.open(noise(30, 40)), TINY), like).is_resident
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from tests.support import tf_bundle as make
 from tests.support.parity import fill
 from tnet_core.errors import TNetError
 from tnet_core.official import open_bundle, read_bundle
-from tnet_core.official.convert import official_name
+from tnet_core.official.convert import find_official_name
 from tnet_core.official.table import compute_masked_crc
 
 DATA = "ckpt-7.data-00000-of-00001"
@@ -84,7 +84,7 @@ def test_real_checkpoint_holds_what_its_manifest_says(narrow: Path) -> None:
 
 
 def test_real_checkpoint_holds_the_values_of_the_formula(narrow: Path) -> None:
-    named = [(official_name(key), value) for key, value in read_bundle(narrow).items()]
+    named = [(find_official_name(key), value) for key, value in read_bundle(narrow).items()]
     weights = [(name, value) for name, value in named if name is not None]
     assert len(weights) > 100
     for name, value in weights:

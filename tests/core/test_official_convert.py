@@ -18,7 +18,12 @@ from tests.support.tf_bundle import CKPT_NARROW, unpack_narrow, variable_key, wr
 from tnet_core import TNet, TNetConfig, TNetError, preset
 from tnet_core.official import convert, official_variables, read_bundle
 from tnet_core.official.__main__ import main, read_labels
-from tnet_core.official.convert import fitting_presets, official_name, official_presets, official_shapes
+from tnet_core.official.convert import (
+    find_fitting_presets,
+    find_official_name,
+    list_official_presets,
+    list_official_shapes,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -45,13 +50,13 @@ NARROW = replace(
 
 
 def model_shapes(keys: dict[str, list]) -> dict[str, tuple[int, ...]]:
-    named = {official_name(key): tuple(shape) for key, (_, *shape) in keys.items()}
+    named = {find_official_name(key): tuple(shape) for key, (_, *shape) in keys.items()}
     return {name: shape for name, shape in named.items() if name is not None}
 
 
 def write_model(prefix: Path, config: TNetConfig, **changes: np.ndarray | None) -> Path:
     """An official checkpoint of a configuration by the formula; a change of None leaves a variable out."""
-    tensors = {name: fill(name, shape) for name, shape in official_shapes(config).items()} | changes
+    tensors = {name: fill(name, shape) for name, shape in list_official_shapes(config).items()} | changes
     write_bundle(prefix, {variable_key(name): value for name, value in tensors.items() if value is not None})
     return prefix
 
@@ -79,18 +84,18 @@ def test_the_key_maps_cover_every_official_variant() -> None:
 def test_official_keys_and_shapes_are_exactly_those_of_the_preset(variant: str) -> None:
     stored = model_shapes(KEYS[variant])
     for name in PRESETS[variant]:
-        assert official_shapes(preset(name)) == stored
+        assert list_official_shapes(preset(name)) == stored
 
 
 @pytest.mark.parametrize("variant", ["imagenet_tnet", "imagenet_bagnet77", "fmow_tnet", "fmow_en_b0", "cub_tnet_b0"])
 def test_a_checkpoint_s_shapes_tell_its_preset(variant: str) -> None:
-    assert fitting_presets(model_shapes(KEYS[variant])) == PRESETS[variant]
+    assert find_fitting_presets(model_shapes(KEYS[variant])) == PRESETS[variant]
 
 
 def test_weights_are_all_that_is_kept_of_the_stored_keys() -> None:
     for variant, keys in KEYS.items():
         for key, (dtype, *_) in keys.items():
-            name = official_name(key)
+            name = find_official_name(key)
             if name is not None:
                 assert dtype == "float32" and not name.startswith(".") and ".S" not in name, (variant, key)
 
@@ -128,7 +133,7 @@ def test_official_variables_cover_the_whole_model_once(name: str) -> None:
     ],
 )
 def test_keys_are_unescaped_and_bookkeeping_is_recognised(key: str, name: str | None) -> None:
-    assert official_name(key) == name
+    assert find_official_name(key) == name
 
 
 # The real checkpoint
@@ -174,7 +179,7 @@ def test_the_reward_baseline_is_converted(tmp_path: Path) -> None:
 def test_a_checkpoint_without_optimiser_state_and_one_of_a_newer_optimiser_convert_alike(
     narrow: Path, tmp_path: Path
 ) -> None:
-    tensors = {key: value for key, value in read_bundle(narrow).items() if official_name(key) is not None}
+    tensors = {key: value for key, value in read_bundle(narrow).items() if find_official_name(key) is not None}
     write_bundle(tmp_path / "plain", tensors)
     state: dict[str, np.ndarray | bytes] = {
         "optimizer/_variables/1/.ATTRIBUTES/VARIABLE_VALUE": np.ones((3, 3), np.float32),
@@ -231,7 +236,7 @@ def test_a_variable_under_two_spellings_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_official_models_are_candidates() -> None:
-    assert sorted(official_presets()) == sorted(name for names in PRESETS.values() for name in names)
+    assert sorted(list_official_presets()) == sorted(name for names in PRESETS.values() for name in names)
 
 
 # The command line

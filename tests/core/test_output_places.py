@@ -17,7 +17,7 @@ from tests.support.tf_bundle import variable_key, write_bundle
 from tnet_core.batch.__main__ import main as traverse
 from tnet_core.export import main as export
 from tnet_core.official.__main__ import main as convert
-from tnet_core.official.convert import official_shapes
+from tnet_core.official.convert import list_official_shapes
 
 pytestmark = pytest.mark.slow
 Command = Callable[[Path, Path], int]
@@ -62,7 +62,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(20):
         Image.fromarray(picture(40, 30, seed=number)).save(folder / "photographs" / f"{number}.png")
     (folder / "official").mkdir()
-    shapes = official_shapes(tn.preset("cub-b0"))
+    shapes = list_official_shapes(tn.preset("cub-b0"))
     tensors = {variable_key(name): fill(name, shape) for name, shape in shapes.items()}
     write_bundle(folder / "official" / "ckpt-1", tensors)
     assert write_tables(folder, folder / "tables") == 0

@@ -14,7 +14,7 @@ import torch
 import tnet_core as tn
 from tests.support.parity import model_input
 from tests.support.parity_case import CASES, Case, case
-from tnet_core.modeling.positional import positional_encoding
+from tnet_core.modeling.positional import encode_positions
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +102,7 @@ def test_positional_encoding_is_the_official_one(name: str) -> None:
         flat = cells.flatten()
         positions.append(torch.stack([n * above[:, 0] + flat // n, n * above[:, 1] + flat % n, above[:, 2] + 1], 1))
     for level, position in enumerate(positions, start=1):
-        close(positional_encoding(position, length).numpy(), this.expected[f"l{level}_posenc"])
+        close(encode_positions(position, length).numpy(), this.expected[f"l{level}_posenc"])
 
 
 # The engine need not convert a second network of the shape of another.

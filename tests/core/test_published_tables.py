@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tnet_core.errors import TNetError
-from tnet_core.published import TABLES, attention_rows, paper_rows, read_table, selectors
+from tnet_core.published import TABLES, attention_rows, list_selectors, paper_rows, read_table
 
 
 def test_rows_are_found_by_looks_per_grid() -> None:
@@ -30,10 +30,10 @@ def test_precision_recall_and_coverage_belong_to_the_two_data_sets_that_have_box
 
 
 def test_every_model_of_a_table_has_a_name_that_finds_its_rows() -> None:
-    assert selectors("imagenet") == ("imagenet:Saccader", "imagenet:DRAM", "imagenet:BagNet-77", "imagenet:TNet")
-    assert {"fmow:TNet:448", "fmow:TNet:896", "fmow:EfficientNet-B0:224:boxes"} < set(selectors("fmow"))
+    assert list_selectors("imagenet") == ("imagenet:Saccader", "imagenet:DRAM", "imagenet:BagNet-77", "imagenet:TNet")
+    assert {"fmow:TNet:448", "fmow:TNet:896", "fmow:EfficientNet-B0:224:boxes"} < set(list_selectors("fmow"))
     for table in TABLES:
-        found = sum(len(paper_rows(name)) for name in selectors(table))
+        found = sum(len(paper_rows(name)) for name in list_selectors(table))
         assert found == len(read_table(table)), table
 
 

@@ -17,7 +17,7 @@ from tnet_core.imageio.source import ImageSource
 from tnet_core.inference.memory import PeakMemory
 from tnet_core.modeling.config import Sampling
 from tnet_core.sampling.frame import Sampler
-from tnet_core.sampling.grid import native_axis, official_axis
+from tnet_core.sampling.grid import divide_natively, divide_officially
 
 
 def resize(image: torch.Tensor, size: int) -> torch.Tensor:
@@ -42,7 +42,7 @@ def test_official_crops_equal_those_of_the_resized_image(height: int, width: int
     whole = official_input(pixels, 150)
     seen, _ = sampler.read(sampler.whole())
     np.testing.assert_allclose(seen, resize(whole, 64)[0].permute(1, 2, 0), atol=2e-5)
-    axis = official_axis(150, 5, fraction)
+    axis = divide_officially(150, 5, fraction)
     padded = F.pad(whole, (axis.pad_before, axis.pad_after) * 2)
     for index in (0, 7, 12, 24):
         r, c = divmod(index, 5)
@@ -61,7 +61,7 @@ def test_a_third_level_crop_cannot_see_beyond_its_parent() -> None:
     child = sampler.cell(parent, 0)
     assert parent.h == 157 and child.y < parent.y  # its first line lies outside the parent
     level_2 = official_input(pixels, 448)[:, :, parent.y : parent.y + 157, parent.x : parent.x + 157]
-    axis = official_axis(157, 5, 0.35)
+    axis = divide_officially(157, 5, 0.35)
     padded = F.pad(level_2, (axis.pad_before, axis.pad_after) * 2)
     expected = resize(padded[:, :, : axis.cell, : axis.cell], 64)[0].permute(1, 2, 0)
     np.testing.assert_allclose(sampler.read(child)[0], expected, atol=2e-5)
@@ -97,7 +97,7 @@ def test_boxes_stay_in_the_image_and_crops_are_the_official_ones(
         if mode == "native":
             assert x0 < x1 and y0 < y1
             continue
-        axis = official_axis(image.shape[2], grid, fraction)
+        axis = divide_officially(image.shape[2], grid, fraction)
         padded = F.pad(image, (axis.pad_before, axis.pad_after) * 2)
         image = padded[:, :, row * axis.stride :, col * axis.stride :][:, :, : axis.cell, : axis.cell]
         np.testing.assert_allclose(crop, resize(image, 64)[0].permute(1, 2, 0), atol=5e-5)
@@ -158,7 +158,7 @@ def test_native_cells_lie_inside_the_original_pixels(height: int, width: int) ->
     ],
 )
 def test_native_cells_are_spread_evenly(side: int, n: int, fraction: float, cell: int, starts: tuple[int, ...]) -> None:
-    axis = native_axis(side, n, fraction)
+    axis = divide_natively(side, n, fraction)
     assert (axis.cell, axis.starts) == (cell, starts)
 
 

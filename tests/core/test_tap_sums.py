@@ -51,14 +51,14 @@ def test_taps_are_the_two_resizes(
     np.testing.assert_allclose(as_matrix(taps, source), expected, atol=1e-6)
     assert taps.weight.shape == taps.index.shape and len(taps.weight) <= 4
     assert (np.diff(taps.pixels) > 0).all() and set(taps.pixels) == set(np.flatnonzero((expected > 0).any(0)))
-    if taps.identity:
+    if taps.is_identity:
         np.testing.assert_array_equal(as_matrix(taps, source)[:, taps.pixels], np.eye(base))
 
 
 def test_what_needs_no_resampling_is_known() -> None:
-    assert make_axis_taps(448, 448, 72, 160, 0, 448, 160).identity
-    assert not make_axis_taps(449, 448, 72, 160, 0, 448, 160).identity
-    assert not make_axis_taps(448, 448, -1, 160, 0, 448, 160).identity  # one pixel of padding
+    assert make_axis_taps(448, 448, 72, 160, 0, 448, 160).is_identity
+    assert not make_axis_taps(449, 448, 72, 160, 0, 448, 160).is_identity
+    assert not make_axis_taps(448, 448, -1, 160, 0, 448, 160).is_identity  # one pixel of padding
 
 
 @pytest.mark.parametrize("rows", [(50, 32, 8, 16, 0, 32, 12), (16, 32, -6, 16, 0, 10, 12), (12, 12, 0, 12, 0, 12, 12)])

@@ -51,12 +51,12 @@ class CheckpointCard:
         rows += [("weights licence", self.licence_weights), ("data licence", self.licence_data)]
         rows += [("citation", self.citation), ("numbers", self.numbers)]
         rows += [(name, f"{format_size(d.size)}, sha256 {d.sha256}") for name, d in self.files.items()]
-        rows += [(f"from: {_plain(key)}", json.dumps(value)) for key, value in self.provenance.items()]
+        rows += [(f"from: {_strip_control(key)}", json.dumps(value)) for key, value in self.provenance.items()]
         if self.evaluation is not None:
             rows.append(("evaluated on", self.evaluation.where))
-            rows += [(f"  {list(r.budget)}", _result_text(r)) for r in self.evaluation.results]
+            rows += [(f"  {list(r.budget)}", _format_result(r)) for r in self.evaluation.results]
         width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {_plain(value)}" for name, value in rows if value)
+        return "\n".join(f"{name:<{width}}  {_strip_control(value)}" for name, value in rows if value)
 
 
 def registry_card(entry: Entry) -> CheckpointCard:
@@ -96,7 +96,7 @@ def describe(config: TNetConfig) -> str:
     )
 
 
-def _result_text(result: Any) -> str:
+def _format_result(result: Any) -> str:
     parts = [f"top-1 {100 * result.top1:.2f} %"]
     if result.top5 is not None:
         parts.append(f"top-5 {100 * result.top5:.2f} %")
@@ -105,5 +105,5 @@ def _result_text(result: Any) -> str:
     return ", ".join(parts)
 
 
-def _plain(text: str) -> str:
+def _strip_control(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text).rstrip()

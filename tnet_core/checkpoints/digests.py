@@ -42,7 +42,7 @@ def digest(path: Path, *, remembered: bool = True) -> FileDigest:
             if remembered and (known := _recall(path, status)) is not None:
                 return FileDigest(known, status.st_size)
             found = hashlib.file_digest(file, "sha256").hexdigest()
-            unchanged = _fingerprint(os.fstat(file.fileno())) == _fingerprint(status)
+            unchanged = _make_fingerprint(os.fstat(file.fileno())) == _make_fingerprint(status)
     except OSError as error:
         raise TNetError(f"Cannot read '{path}': {reason(error)}.") from None
     if not unchanged:
@@ -67,14 +67,14 @@ def remember(path: Path, sha256: str, *, patiently: bool = False) -> None:
             if not patiently:
                 return
             time.sleep(min(missing, _SETTLED_NS) / 1e9)
-            if _fingerprint(path.stat()) != _fingerprint(status):
+            if _make_fingerprint(path.stat()) != _make_fingerprint(status):
                 return
-        record = [*_fingerprint(status), sha256]
-        memory = _memory()
-        if memory.get(_key(path)) == record:
+        record = [*_make_fingerprint(status), sha256]
+        memory = _read_memory()
+        if memory.get(_make_key(path)) == record:
             return
-        memory.pop(_key(path), None)
-        memory[_key(path)] = record
+        memory.pop(_make_key(path), None)
+        memory[_make_key(path)] = record
         kept = dict(list(memory.items())[-_MEMORY_ENTRIES:])
         target = _memory_path()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def _memory_path() -> Path:
     return cache_folder() / "verdicts.json"
 
 
-def _memory() -> dict[str, Any]:
+def _read_memory() -> dict[str, Any]:
     try:
         found = read_json(_memory_path(), _MEMORY_BYTES)
     except TNetError:
@@ -129,17 +129,17 @@ def _memory() -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _key(path: Path) -> str:
+def _make_key(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def _fingerprint(status: os.stat_result) -> list[int]:
+def _make_fingerprint(status: os.stat_result) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _recall(path: Path, status: os.stat_result) -> str | None:
-    record = _memory().get(_key(path))
-    if isinstance(record, list) and len(record) == 5 and record[:4] == _fingerprint(status):
+    record = _read_memory().get(_make_key(path))
+    if isinstance(record, list) and len(record) == 5 and record[:4] == _make_fingerprint(status):
         sha256 = record[4]
         if isinstance(sha256, str) and re.fullmatch(r"[0-9a-f]{64}", sha256):
             return sha256

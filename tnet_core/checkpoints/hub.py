@@ -93,7 +93,7 @@ def fetch(hub_id: HubId, on_notice: Notice | None = None) -> LocalCheckpoint:
     """Fetch any repository in our format; what a branch or tag means now is announced and pinned."""
     notify = on_notice or warn_notice
     client = HubClient(hub_id)
-    if hub_id.pinned and (found := _from_cache(client, hub_id.revision)) is not None:
+    if hub_id.is_pinned and (found := _from_cache(client, hub_id.revision)) is not None:
         return found
     if client.offline:
         found = _from_cache(client, hub_id.revision)
@@ -103,7 +103,7 @@ def fetch(hub_id: HubId, on_notice: Notice | None = None) -> LocalCheckpoint:
         return found
     remote = _list_remote_files(client, hub_id.revision)
     commit = remote[CONFIG_FILE].commit
-    if not hub_id.pinned:
+    if not hub_id.is_pinned:
         notify(
             f"'{hub_id}' is not pinned: '{hub_id.revision}' is now commit {commit}; "
             f"write {HubId(hub_id.repo, commit)} to get exactly these files again."

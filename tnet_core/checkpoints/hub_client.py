@@ -133,7 +133,7 @@ class HubClient:
 
     def list_names(self, revision: str) -> list[str]:
         """Return all file names of the repository."""
-        info = self._guard(lambda: self._call_briefly(lambda: self._info(revision)))
+        info = self._guard(lambda: self._call_briefly(lambda: self._get_info(revision)))
         return [file.rfilename for file in info.siblings or []]
 
     def is_private(self) -> bool | None:
@@ -141,7 +141,7 @@ class HubClient:
 
         def ask() -> bool | None:
             try:
-                return self._info(None).private
+                return self._get_info(None).private
             except HfHubHTTPError as error:
                 if error.response.status_code in (401, 403, 404):
                     return None
@@ -149,7 +149,7 @@ class HubClient:
 
         return self._guard(lambda: self._call_briefly(ask))
 
-    def _info(self, revision: str | None) -> ModelInfo:
+    def _get_info(self, revision: str | None) -> ModelInfo:
         api = HfApi(endpoint=self.endpoint, library_name=LIBRARY_NAME)
         return api.model_info(self.hub_id.repo, revision=revision, timeout=_QUESTION_TIMEOUT)
 

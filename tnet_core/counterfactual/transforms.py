@@ -77,10 +77,10 @@ class Placement:
 
 
 def place(move: Move, width: int, height: int) -> Placement:
-    return Placement(_axis(width, move.scale, move.dx, move.flip), _axis(height, move.scale, move.dy, False))
+    return Placement(_make_axis(width, move.scale, move.dx, move.flip), _make_axis(height, move.scale, move.dy, False))
 
 
-def _axis(side: int, scale: float, shift: float, mirrored: bool) -> Axis:
+def _make_axis(side: int, scale: float, shift: float, mirrored: bool) -> Axis:
     margin = round((scale - 1) * side / 2)  # as much on either side, so that the centre stays the centre
     size = max(1, side + 2 * margin)
     return Axis(side, size, (side - size) // 2 + round(shift * side), mirrored)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tnet_core.explain.value import ClassValue, How, Measure
+from tnet_core.explain.value import ClassValue, Measure, ValueOptions
 from tnet_core.trace import Trace
 
 
@@ -49,12 +49,16 @@ def leave_one_out(
     return LeaveOneOut(float(results[0]), without_context, results[0] - results[1:])
 
 
-def sufficiency(trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> float:
+def sufficiency(
+    trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
+) -> float:
     """Return the value of the first k looks alone: is this much enough for the decision?"""
     return float(ClassValue.probability(trace, cls, versus, **how).measure_sets([trace.select(k)])[0])
 
 
-def necessity(trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> float:
+def necessity(
+    trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
+) -> float:
     """Return the value lost when the first k looks are left out: was the decision in need of them?"""
     everything = trace.select()
     rest = everything[len(trace.select(k)) :]

@@ -11,8 +11,8 @@ from typing import Unpack
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import ClassValue, How
-from tnet_core.numbers import whole
+from tnet_core.explain.value import ClassValue, ValueOptions
+from tnet_core.numbers import check_whole
 from tnet_core.trace import Trace
 
 
@@ -21,7 +21,7 @@ def insertion(
     cls: int | str,
     order: Sequence[int] | None = None,
     versus: int | str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ValueOptions],
 ) -> np.ndarray:
     """Return the value after adding 0, 1, …, K looks in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
@@ -34,7 +34,7 @@ def deletion(
     cls: int | str,
     order: Sequence[int] | None = None,
     versus: int | str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ValueOptions],
 ) -> np.ndarray:
     """Return the value after taking 0, 1, …, K looks away in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
@@ -79,6 +79,6 @@ def _greedy(trace: Trace, cls: int | str, context: bool, adding: bool) -> Order:
 
 def random_orders(trace: Trace, count: int, seed: int = 0) -> np.ndarray:
     """Return seeded shuffles of all looks: (count, K)."""
-    generator = np.random.default_rng(whole(seed, "A seed", 0))
-    everything = np.tile(np.arange(len(trace.locations)), (whole(count, "A number of orders", 1), 1))
+    generator = np.random.default_rng(check_whole(seed, "A seed", 0))
+    everything = np.tile(np.arange(len(trace.locations)), (check_whole(count, "A number of orders", 1), 1))
     return generator.permuted(everything, axis=1)

@@ -8,13 +8,15 @@ from typing import Unpack
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import ClassValue, How
+from tnet_core.explain.value import ClassValue, ValueOptions
 from tnet_core.trace import Trace
 
 MAX_LOOKS = 12  # 4096 subsets
 
 
-def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
+def shapley_values(
+    trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
+) -> np.ndarray:
     """Return the fair share of each look (K,) in value(all looks) - value(no look), which they add up to.
 
     The context is always present (or always absent): the shares are of the looks.
@@ -30,7 +32,9 @@ def shapley_values(trace: Trace, cls: int | str, versus: int | str | None = None
     return shares
 
 
-def interactions(trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[How]) -> np.ndarray:
+def interactions(
+    trace: Trace, cls: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
+) -> np.ndarray:
     """Return the Shapley interaction index of every pair (K, K), zero diagonal.
 
     Positive: the two looks are worth more together than apart; negative: they tell the same.

@@ -15,7 +15,7 @@ from tnet_core.trace import Trace
 Measure = Literal["logit", "probability"]
 
 
-class How(TypedDict, total=False):
+class ValueOptions(TypedDict, total=False):
     """The options of a `ClassValue`."""
 
     context: bool
@@ -34,7 +34,7 @@ class ClassValue:
 
     @classmethod
     def probability(
-        cls, trace: Trace, target: int | str, versus: int | str | None = None, **how: Unpack[How]
+        cls, trace: Trace, target: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
     ) -> ClassValue:
         """Return a target that is measured in probabilities unless `how` says otherwise."""
         how.setdefault("measure", "probability")

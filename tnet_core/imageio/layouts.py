@@ -80,7 +80,7 @@ class Tiled(Layout):
 
     def _make_levels(self, factor: int) -> dict[int, Level]:
         if factor not in self._images:
-            return self._build_levels("smaller", self._plan, self._strips)
+            return self._build_levels("smaller", self._plan, self._decode_strips)
         image = self._images[factor]
         return {factor: self._open_level(image, factor)}
 
@@ -90,7 +90,7 @@ class Tiled(Layout):
         found = VipsImage("tiff", self._path, self._name, fail_on=_STRICT["tiff"], **options)
         return VipsLevel(found, self._convert, factor, image.tile[1])
 
-    def _strips(self) -> Iterator[np.ndarray]:
+    def _decode_strips(self) -> Iterator[np.ndarray]:
         coarsest = max(self._images)
         level = self._open_level(self._images[coarsest], coarsest)  # its tiles are given back when this is done
         yield from _read_strips(level)
@@ -138,10 +138,10 @@ class Lines(Layout):
 
     def _make_levels(self, factor: int) -> dict[int, Level]:
         if factor in {reduced for _, _, reduced in self._reduced}:
-            return self._build_levels("reduced", self._reduced, lambda: self._strips(shrink=_REDUCED))
-        return self._build_levels("decoded", self._plan, self._strips)
+            return self._build_levels("reduced", self._reduced, lambda: self._decode_strips(shrink=_REDUCED))
+        return self._build_levels("decoded", self._plan, self._decode_strips)
 
-    def _strips(self, **options: int) -> Iterator[np.ndarray]:
+    def _decode_strips(self, **options: int) -> Iterator[np.ndarray]:
         strict = _STRICT[self._kind]
         image = VipsImage(self._kind, self._path, self._name, access="sequential", fail_on=strict, **options)
         yield from _read_strips(VipsLevel(image, self._convert, 1, 1))

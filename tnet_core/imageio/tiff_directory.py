@@ -55,7 +55,7 @@ def read_tiff(path: Path, above: int, name: str) -> list[TiffImage]:
     """Return a file's main image, those in its SubIFDs, those on later pages; none for at most `above` pixels."""
     try:
         with path.open("rb") as file:
-            return list(_Reader(file, path.stat().st_size, name).images(above))
+            return list(_Reader(file, path.stat().st_size, name).read_images(above))
     except (struct.error, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, TNetError):
             raise
@@ -68,32 +68,32 @@ _Fields = dict[int, tuple[int, int, bytes]]  # by tag: type, count, the value or
 class _Reader:
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self.file, self.size, self.name = file, size, name
-        head = self._at(0, 16)
+        head = self._read_at(0, 16)
         self.order = "<" if head[:2] == b"II" else ">"
         self.big = struct.unpack(self.order + "H", head[2:4])[0] == 43
         self.first = struct.unpack(self.order + ("Q" if self.big else "I"), head[8:16] if self.big else head[4:8])[0]
 
-    def images(self, above: int) -> Iterator[TiffImage]:
+    def read_images(self, above: int) -> Iterator[TiffImage]:
         offset, page, seen = self.first, 0, set()
         while offset and page < _MAX_DIRECTORIES:
             if offset in seen:
                 raise self._explain("its directories form a circle")
             seen.add(offset)
-            fields, offset = self._directory(offset)
-            image = self._image(fields, page, -1)
+            fields, offset = self._read_directory(offset)
+            image = self._read_image(fields, page, -1)
             if page == 0 and image.width * image.height <= above:
                 return
             self._check_pieces(image, fields)
             yield image
-            inside = self._numbers(fields, 330, ())[:_MAX_DIRECTORIES] if page == 0 else ()
+            inside = self._read_numbers(fields, 330, ())[:_MAX_DIRECTORIES] if page == 0 else ()
             for number, child in enumerate(inside):
-                fields, _ = self._directory(int(child))
-                image = self._image(fields, page, number)
+                fields, _ = self._read_directory(int(child))
+                image = self._read_image(fields, page, number)
                 self._check_pieces(image, fields)
                 yield image
             page += 1
 
-    def _at(self, offset: int, length: int) -> bytes:
+    def _read_at(self, offset: int, length: int) -> bytes:
         if offset + length > self.size:
             raise self._explain("it ends before its directory does")
         self.file.seek(offset)
@@ -102,14 +102,14 @@ class _Reader:
     def _explain(self, what: str) -> TNetError:
         return TNetError(f"{self.name} is damaged or cut off: {what}.")
 
-    def _directory(self, offset: int) -> tuple[_Fields, int]:
+    def _read_directory(self, offset: int) -> tuple[_Fields, int]:
         """Return the fields of a directory, and where the next one is."""
         counted, entry, word = ("Q", 20, "Q") if self.big else ("H", 12, "I")
         start = offset + struct.calcsize(counted)
-        (count,) = struct.unpack(self.order + counted, self._at(offset, start - offset))
+        (count,) = struct.unpack(self.order + counted, self._read_at(offset, start - offset))
         if count > _MAX_FIELDS:
             raise self._explain(f"a directory claims {count} fields")
-        data = self._at(start, count * entry + struct.calcsize(word))
+        data = self._read_at(start, count * entry + struct.calcsize(word))
         fields = {}
         for i in range(count):
             tag, kind, number = struct.unpack_from(self.order + "HH" + word, data, i * entry)
@@ -117,7 +117,7 @@ class _Reader:
             fields[tag] = (kind, number, data[place : place + struct.calcsize(word)])
         return fields, struct.unpack_from(self.order + word, data, count * entry)[0]
 
-    def _numbers(
+    def _read_numbers(
         self, fields: _Fields, tag: int, default: tuple[int, ...]
     ) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         if tag not in fields:
@@ -128,36 +128,36 @@ class _Reader:
             raise self._explain(f"a field claims {count} values")
         if count * dtype.itemsize > len(value):
             (offset,) = struct.unpack(self.order + ("Q" if self.big else "I"), value)
-            value = self._at(offset, count * dtype.itemsize)
+            value = self._read_at(offset, count * dtype.itemsize)
         return np.frombuffer(value, dtype, count).astype(np.uint64)
 
-    def _image(self, fields: _Fields, page: int, subifd: int) -> TiffImage:
-        def one(tag: int, default: int | None = None) -> int:
-            found = self._numbers(fields, tag, () if default is None else (default,))
+    def _read_image(self, fields: _Fields, page: int, subifd: int) -> TiffImage:
+        def read_one(tag: int, default: int | None = None) -> int:
+            found = self._read_numbers(fields, tag, () if default is None else (default,))
             if not len(found):
                 raise self._explain(f"it does not say its size (TIFF field {tag} is missing)")
             return int(found[0])
 
-        width, height = one(256), one(257)
-        samples = one(277, 1)
-        bits = tuple(int(b) for b in self._numbers(fields, 258, (1,)))
+        width, height = read_one(256), read_one(257)
+        samples = read_one(277, 1)
+        bits = tuple(int(b) for b in self._read_numbers(fields, 258, (1,)))
         tiled = 322 in fields
-        tile = (one(322), one(323)) if tiled else None
+        tile = (read_one(322), read_one(323)) if tiled else None
         return TiffImage(
             page=page,
             subifd=subifd,
             width=width,
             height=height,
             bits=bits if len(bits) == samples else bits[:1] * min(samples, 64),
-            numbers=one(339, 1),
-            photometric=one(262, BLACK_IS_ZERO),
-            extra=tuple(int(e) for e in self._numbers(fields, 338, ())),
-            compression=one(259, 1),
-            planar=one(284, 1),
-            orientation=one(274, 1),
+            numbers=read_one(339, 1),
+            photometric=read_one(262, BLACK_IS_ZERO),
+            extra=tuple(int(e) for e in self._read_numbers(fields, 338, ())),
+            compression=read_one(259, 1),
+            planar=read_one(284, 1),
+            orientation=read_one(274, 1),
             tile=tile,
-            strip=min(one(278, height), height),
-            reduced=one(254, 0) == _REDUCED,
+            strip=min(read_one(278, height), height),
+            reduced=read_one(254, 0) == _REDUCED,
         )
 
     def _check_pieces(self, image: TiffImage, fields: _Fields) -> None:
@@ -166,8 +166,8 @@ class _Reader:
         if min(across, down, image.width, image.height, samples) < 1:
             raise self._explain("it declares an image without pixels")
         expected = -(-image.width // across) * -(-image.height // down) * (samples if image.planar == 2 else 1)
-        offsets = self._numbers(fields, 324 if image.tile else 273, ())
-        counts = self._numbers(fields, 325 if image.tile else 279, ())
+        offsets = self._read_numbers(fields, 324 if image.tile else 273, ())
+        counts = self._read_numbers(fields, 325 if image.tile else 279, ())
         what = "tiles" if image.tile else "strips"
         if len(offsets) != expected or len(counts) != expected:
             raise TNetError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 from tnet_core.records import Distribution
 
 Policy = Callable[[Distribution], Sequence[int]]
@@ -39,7 +39,7 @@ def centre(grid: Distribution) -> Sequence[int]:
 
 def random(seed: int = 0) -> Policy:
     """Return a seeded shuffle, the same for the same grid whatever was visited before."""
-    whole(seed, "The seed of a random policy", 0, 2**63 - 1)
+    check_whole(seed, "The seed of a random policy", 0, 2**63 - 1)
 
     def choose(grid: Distribution) -> Sequence[int]:
         generator = np.random.default_rng([seed, len(grid.path), *grid.path])
@@ -86,8 +86,8 @@ def resolve(policy: Any) -> tuple[str, Policy]:
 
 def rank_cells(policy: Policy, name: str, grid: Distribution) -> list[int]:
     """Ask a policy and return its answer, which must be distinct cells of the grid."""
-    answer = entries(policy(grid), f"What the policy '{name}' returns")
-    cells = [whole(cell, f"A cell named by the policy '{name}'", 0, grid.cells - 1) for cell in answer]
+    answer = check_entries(policy(grid), f"What the policy '{name}' returns")
+    cells = [check_whole(cell, f"A cell named by the policy '{name}'", 0, grid.cells - 1) for cell in answer]
     if len(set(cells)) != len(cells):
         raise TNetError(f"The policy '{name}' names a cell twice in one grid.")
     return cells

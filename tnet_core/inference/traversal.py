@@ -24,7 +24,7 @@ from tnet_core.inference.policies import rank_cells, resolve
 from tnet_core.inference.viewer import Node, Target, Viewer, make_distribution
 from tnet_core.modeling.config import Sampling
 from tnet_core.modeling.tnet import TNet
-from tnet_core.numbers import whole
+from tnet_core.numbers import check_whole
 from tnet_core.records import Location, Step, Timing
 from tnet_core.sampling.frame import Sampler
 from tnet_core.stopping import StoppingRule, StopPoint, choose_rule, compute_probabilities, make_stop
@@ -94,15 +94,15 @@ class Traversal:
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
         if not self._nodes:
             self.step()
-        node = 0 if parent is None else 1 + whole(parent, "The look to look into", 0, len(self._nodes) - 2)
+        node = 0 if parent is None else 1 + check_whole(parent, "The look to look into", 0, len(self._nodes) - 2)
         inside = self._nodes[node]
-        if whole(level, "A level") != self._level(node) + 1:
+        if check_whole(level, "A level") != self._level(node) + 1:
             raise TNetError(f"A look inside {self._name_node(node)} is of level {self._level(node) + 1}, not {level}.")
         if inside.distribution is None:
             raise TNetError(
                 f"{self._name_node(node).capitalize()} has no grid: this traversal has {self._depth} levels."
             )
-        index = whole(index, "A cell", 0, self.config.cells - 1)
+        index = check_whole(index, "A cell", 0, self.config.cells - 1)
         if index in self._children[node]:
             raise TNetError(f"Cell {index} of {self._name_node(node)} was already looked at.")
         return self._take_one(self._target(node, index))

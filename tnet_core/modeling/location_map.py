@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import LocationMap, TNetConfig
 from tnet_core.modeling.receptive_field import BlockMap
-from tnet_core.sampling.grid import official_axis
+from tnet_core.sampling.grid import divide_officially
 
 
-def cell_geometry(config: TNetConfig) -> tuple[float, float, list[float]]:
+def compute_cell_geometry(config: TNetConfig) -> tuple[float, float, list[float]]:
     """Return cell side, cell stride and cell centres in pixels at base resolution."""
-    axis = official_axis(config.input_size, config.grid, config.cell_fraction)
+    axis = divide_officially(config.input_size, config.grid, config.cell_fraction)
     scale = config.base_resolution / config.input_size
     centres = [(start + axis.cell / 2) * scale for start in axis.starts]
     return axis.cell * scale, axis.stride * scale, centres
@@ -39,7 +39,7 @@ def choose_location_map(config: TNetConfig, blocks: Sequence[BlockMap]) -> Locat
             f"{refused}at {config.base_resolution} px none of the blocks in its stages returns a two-dimensional map "
             "of the whole image computed by convolutions; use a CNN."
         )
-    cell, stride, centres = cell_geometry(config)
+    cell, stride, centres = compute_cell_geometry(config)
     block = next((b for b in usable if b.field.size >= cell), None)
     if block is None:
         raise TNetError(

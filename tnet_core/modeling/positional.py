@@ -9,19 +9,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def positional_encoding(positions: Tensor, length: int) -> Tensor:
+def encode_positions(positions: Tensor, length: int) -> Tensor:
     """Encode integer positions (y, x, scale): (B, 3) -> (B, length).
 
     K = length // 6 frequencies 100^(-t / (K - 1)); sine and cosine of y, x and scale, then zeros.
     The paper counts one frequency more and puts x first; this is what the official code does.
     """
-    angles = positions.to(torch.float32).unsqueeze(2) * _frequencies(length // 6, positions.device)  # (B, 3, K)
+    angles = positions.to(torch.float32).unsqueeze(2) * _make_frequencies(length // 6, positions.device)  # (B, 3, K)
     waves = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)  # (B, 6K): sin y, cos y, sin x, …
     return F.pad(waves, (0, length - waves.shape[1]))
 
 
 @lru_cache(maxsize=16)
-def _frequencies(count: int, device: torch.device) -> Tensor:
+def _make_frequencies(count: int, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # what is kept must do for learning too
         steps = torch.arange(count, device=device, dtype=torch.float32)
         return 100.0 ** (-steps / max(count - 1, 1))  # (K,)
@@ -39,7 +39,7 @@ class PositionalEncodingModule(nn.Module):
 
     def forward(self, vectors: Tensor, positions: Tensor) -> Tensor:
         """Add positions (B, 3), as (y, x, scale), to vectors: V (B, D) -> V' (B, D)."""
-        encoding = positional_encoding(positions, self.length).to(vectors.dtype)
+        encoding = encode_positions(positions, self.length).to(vectors.dtype)
         if self.kind == "concat":
             return self.linear(torch.cat([vectors, encoding], dim=1))
         moved = vectors + self.linear(encoding)

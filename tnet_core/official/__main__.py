@@ -14,7 +14,7 @@ from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.presets import preset
 from tnet_core.official.bundle import locate_index
-from tnet_core.official.convert import convert, official_presets
+from tnet_core.official.convert import convert, list_official_presets
 
 _LARGEST_LABELS = 16 << 20
 _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by the first part of a preset's name
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=name_program("tnet_core.official"),
         description="Convert an official TensorFlow checkpoint into a checkpoint folder; TensorFlow is not needed.",
-        epilog=textwrap.fill(f"Presets: {', '.join(official_presets())}.", 79, break_on_hyphens=False),
+        epilog=textwrap.fill(f"Presets: {', '.join(list_official_presets())}.", 79, break_on_hyphens=False),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("path", help="the .index file, its name without that ending, or the folder it is in")

@@ -28,7 +28,7 @@ _BOOKKEEPING = re.compile(
 )
 
 
-def official_name(key: str) -> str | None:
+def find_official_name(key: str) -> str | None:
     """Return the variable name behind a bundle key; None for bookkeeping, which no model contains.
 
     A key that no official model writes is returned as it is, so that it shows up as not fitting.
@@ -49,13 +49,13 @@ def convert(path: str | Path, config: TNetConfig, *, progress: bool = False) -> 
     left over; optimiser state and counters are skipped.
     """
     bundle = open_bundle(path)
-    entries = model_entries(bundle)
+    entries = list_model_entries(bundle)
     model = build(config, device="cpu")
     variables = _read(bundle, entries, progress)
     try:
         assign(model, variables)
     except TNetError as error:
-        fitting = [f"'{name}'" for name in fitting_presets({name: e.shape for name, e in entries.items()})]
+        fitting = [f"'{name}'" for name in find_fitting_presets({name: e.shape for name, e in entries.items()})]
         advice = f"fits the preset {' or '.join(fitting)}" if fitting else "fits no preset"
         chosen = f", not '{config.name}'" if fitting and config.name else ""
         problem = str(error).removesuffix(".")
@@ -64,11 +64,11 @@ def convert(path: str | Path, config: TNetConfig, *, progress: bool = False) -> 
     return model
 
 
-def model_entries(bundle: Bundle) -> dict[str, TensorEntry]:
+def list_model_entries(bundle: Bundle) -> dict[str, TensorEntry]:
     """Return the entries of a bundle that belong to its model, by official name."""
     found: dict[str, TensorEntry] = {}
     for entry in bundle.entries.values():
-        name = official_name(entry.key)
+        name = find_official_name(entry.key)
         if name is None:
             continue
         if name in found:
@@ -79,7 +79,7 @@ def model_entries(bundle: Bundle) -> dict[str, TensorEntry]:
     return found
 
 
-def official_presets() -> list[str]:
+def list_official_presets() -> list[str]:
     """Return the presets that exist in the official implementation."""
     return [
         name
@@ -88,21 +88,21 @@ def official_presets() -> list[str]:
     ]
 
 
-def fitting_presets(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+def find_fitting_presets(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     """Return the presets whose official variables are exactly these."""
     bias = shapes.get("feature_extraction/logits_layer/linear/bias", ())
     fitting = []
-    for name in official_presets():
+    for name in list_official_presets():
         config = preset(name)
         # Cheap facts first: building a model takes time, even without memory for its weights.
         if (config.num_classes,) != bias or config.is_baseline != ("baseline_var" not in shapes):
             continue
-        if official_shapes(config) == shapes:
+        if list_official_shapes(config) == shapes:
             fitting.append(name)
     return fitting
 
 
-def official_shapes(config: TNetConfig) -> dict[str, tuple[int, ...]]:
+def list_official_shapes(config: TNetConfig) -> dict[str, tuple[int, ...]]:
     """Return official variable names and shapes of a configuration; allocates no weights."""
     with torch.device("meta"):
         model = TNet(config)

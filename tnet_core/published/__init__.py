@@ -65,13 +65,13 @@ def peer_rows() -> tuple[PeerRow, ...]:
     """Read the rows of others, in the order of the file."""
     found = []
     for row in read_table("peers"):
-        top1 = _number(row["top1"])
+        top1 = _read_number(row["top1"])
         if top1 is None or row["how_known"] not in ("read there", "second hand"):
             raise TNetError(f"A row of peers.csv cannot be used: {row}.")
         pretraining = "" if row["pretraining"] == "unknown" else row["pretraining"]
         found.append(
             PeerRow(
-                row["dataset"], row["model"], row["backbone"], pretraining, _number(row["gflops"]), top1,
+                row["dataset"], row["model"], row["backbone"], pretraining, _read_number(row["gflops"]), top1,
                 row["source"], row["how_known"] == "second hand",
             )
         )  # fmt: skip
@@ -94,11 +94,11 @@ def paper_rows(selector: str) -> dict[tuple[int, ...], PaperRow]:
     rows = [row for row in read_table(table) if _fits(table, row, model, further)]
     if not rows:
         raise TNetError(f"The paper's table '{table}' has no model '{rest:.60}'.")
-    found = [_row(table, row) for row in rows]
+    found = [_read_row(table, row) for row in rows]
     return {row.budget: row for row in found}
 
 
-def selectors(table: str) -> tuple[str, ...]:
+def list_selectors(table: str) -> tuple[str, ...]:
     """Return every model of a table as `paper_rows` takes it, in the order of the table."""
     found: dict[str, None] = {}
     for row in read_table(table):
@@ -124,8 +124,8 @@ def _fits(table: str, row: dict[str, str], model: str, further: list[str]) -> bo
     return not sides or int(row["input_px"]) in sides or alone
 
 
-def _row(table: str, row: dict[str, str]) -> PaperRow:
-    locations = _number(row["locations"])
+def _read_row(table: str, row: dict[str, str]) -> PaperRow:
+    locations = _read_number(row["locations"])
     count = None if locations is None else int(locations)
     if count is None:
         budget: tuple[int, ...] = ()
@@ -133,18 +133,18 @@ def _row(table: str, row: dict[str, str]) -> PaperRow:
         budget = _BELOW[count]
     else:
         budget = (count,)
-    top1 = _number(row["top1"])
+    top1 = _read_number(row["top1"])
     assert top1 is not None  # every line of every table has it
     return PaperRow(
         model=row["variant"] if table == "ablation" else row["model"],
         locations=count,
         budget=budget,
         top1=top1,
-        top5=_number(row.get("top5", "")),
-        gflops=_number(row.get("gflops", "")),
-        params_m=_number(row.get("params_m", "")),
-        ms_per_image=_number(row.get("ms_per_image", "")),
-        memory_gb=_number(row.get("memory_gb", "")),
+        top5=_read_number(row.get("top5", "")),
+        gflops=_read_number(row.get("gflops", "")),
+        params_m=_read_number(row.get("params_m", "")),
+        ms_per_image=_read_number(row.get("ms_per_image", "")),
+        memory_gb=_read_number(row.get("memory_gb", "")),
     )
 
 
@@ -167,5 +167,5 @@ def attention_rows(selector: str) -> dict[int, AttentionRow]:
     }
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     return float(text) if text else None

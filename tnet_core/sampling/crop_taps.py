@@ -62,12 +62,12 @@ def make_official_taps(
     """Return crops out of a buffer that holds the whole image, or several of one size (`owners`: which one)."""
     pitch = 3 * sampler.source.width
     starts = np.asarray(owners or [0] * len(regions), np.int64) * (pitch * sampler.source.height)
-    return _join_axes(starts, np.full(len(regions), pitch), [sampler.taps(region) for region in regions])
+    return _join_axes(starts, np.full(len(regions), pitch), [sampler.make_taps(region) for region in regions])
 
 
 def cut_tiles(sampler: Sampler, regions: Sequence[Region]) -> tuple[np.ndarray, CropTaps[np.ndarray]]:
     """Return a buffer of just the pixels that official crops need, one tile per crop, and the taps into it."""
-    both = [sampler.taps(region) for region in regions]
+    both = [sampler.make_taps(region) for region in regions]
     cut = [sampler.gather(rows.pixels, cols.pixels) for rows, cols in both]  # (R, C, 3) uint8 each
     starts = np.cumsum([0] + [tile.size for tile in cut[:-1]])
     pitches = np.array([3 * tile.shape[1] for tile in cut])

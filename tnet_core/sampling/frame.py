@@ -22,7 +22,7 @@ import numpy as np
 
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
-from tnet_core.sampling.grid import AxisGrid, native_axis, official_axis
+from tnet_core.sampling.grid import AxisGrid, divide_natively, divide_officially
 from tnet_core.sampling.tap_sums import AxisTaps, make_axis_taps, make_bilinear_taps, sum_taps
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Frame:
 
     def axes(self, region: Region) -> tuple[AxisGrid, AxisGrid]:
         """Return the candidate grid of a region: rows, columns."""
-        rule = official_axis if self.mode == "official" else native_axis
+        rule = divide_officially if self.mode == "official" else divide_natively
         n, fraction = self.config.grid, self.config.cell_fraction
         return rule(region.h, n, fraction), rule(region.w, n, fraction)
 
@@ -142,12 +142,12 @@ class Sampler(Frame):
         self.source = source
         self.gather = source.gather
         if self.mode == "official" and source.scattered:
-            self.gather = KeptPixels(source, *self._crossings()).gather
+            self.gather = KeptPixels(source, *self._list_crossings()).gather
 
     def prepare(self, levels: int | None = None) -> None:
         """Read or decode what the looks of so many levels need, so that looks themselves wait for no file."""
         if self.mode == "official":
-            rows, cols = self._crossings()
+            rows, cols = self._list_crossings()
             self.gather(rows[:1], cols[:1])
             return
         region, base = self.whole(), self.config.base_resolution
@@ -156,7 +156,7 @@ class Sampler(Frame):
             self.source.ready((x0, y0, x1, y1), (base, base))
             region = self.cell(region, self.config.cells // 2)  # all looks of a level have about its size
 
-    def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
+    def _list_crossings(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all rows and columns of the source that the virtual input is interpolated from."""
         size = self.config.input_size
         return _list_source_pixels(self.source.height, size), _list_source_pixels(self.source.width, size)
@@ -168,13 +168,13 @@ class Sampler(Frame):
             y0, x0, y1, x1 = region.visible
             box, size = (x0, y0, x1, y1), (base, base)
             return to_model_space(self.source.resized(box, size)), self.source.pixels_read(box, size)
-        rows, cols = self.taps(region)
+        rows, cols = self.make_taps(region)
         pixels = self.gather(rows.pixels, cols.pixels)  # (R, C, 3) uint8
-        if rows.identity and cols.identity:
+        if rows.is_identity and cols.is_identity:
             return to_model_space(pixels), pixels.shape[0] * pixels.shape[1]
         return sum_taps(pixels, rows, cols), pixels.shape[0] * pixels.shape[1]
 
-    def taps(self, region: Region) -> tuple[AxisTaps, AxisTaps]:
+    def make_taps(self, region: Region) -> tuple[AxisTaps, AxisTaps]:
         """Return the source rows and columns that a crop of official mode is made of."""
         top, left, bottom, right = region.visible
         size, base = self.config.input_size, self.config.base_resolution

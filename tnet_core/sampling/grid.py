@@ -36,7 +36,7 @@ class PaddedAxis(AxisGrid):
 
 
 @lru_cache(maxsize=4096)
-def official_axis(side: int, n: int, fraction: float) -> PaddedAxis:
+def divide_officially(side: int, n: int, fraction: float) -> PaddedAxis:
     """Divide an axis by the official rule: cells may reach beyond the image, into grey (mostly by a pixel or two)."""
     cell = round(side * fraction)  # Python rounds half to even, as numpy does
     _require_pixels(cell, side)
@@ -48,7 +48,7 @@ def official_axis(side: int, n: int, fraction: float) -> PaddedAxis:
 
 
 @lru_cache(maxsize=4096)
-def native_axis(side: int, n: int, fraction: float) -> AxisGrid:
+def divide_natively(side: int, n: int, fraction: float) -> AxisGrid:
     """Divide an axis into evenly spread cells that all lie inside the image: no padding is ever needed."""
     cell = max(1, round(side * fraction))
     starts = tuple(round(i * (side - cell) / (n - 1)) for i in range(n))
@@ -88,7 +88,7 @@ def cut_cells(images: Tensor, cells: Tensor, grid: int, fraction: float) -> Tens
 
     Only these cells are copied; the official code cuts all n * n of them first.
     """
-    rows, cols = (official_axis(side, grid, fraction) for side in images.shape[2:])
+    rows, cols = (divide_officially(side, grid, fraction) for side in images.shape[2:])
     margins = (cols.pad_before, cols.pad_after, rows.pad_before, rows.pad_after)
     padded = F.pad(images, margins) if any(margins) else images  # padding by nothing would copy it all
     # A view (B, 3, n, n, cell, cell), of which indexing copies some.

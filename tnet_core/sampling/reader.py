@@ -124,34 +124,34 @@ class DeviceReader(HostReader):
             self._image = send([sampler.source.array], self.device)[0]
 
     @property
-    def resident(self) -> bool:
+    def is_resident(self) -> bool:
         """Tell whether the whole image is on the device."""
         return self._image is not None
 
     def read(self, regions: Sequence[Region], positions: Sequence[tuple[int, int, int]]) -> Views:
-        taps, buffer = self._taps(regions)
+        taps, buffer = self._make_taps(regions)
         if taps is None:
             return super().read(regions, positions)
         arrays = [np.asarray(positions, np.int64), *taps.arrays, *([] if buffer is None else [buffer])]
         where, *there = send(arrays, self.device)
         pixels = self._image if self._image is not None else there.pop()
         images = gather_crops(pixels, taps.with_arrays(there)).to(self.dtype)
-        return Views(images, where, tuple(self._cost(region) for region in regions))
+        return Views(images, where, tuple(self._count_pixels(region) for region in regions))
 
-    def _taps(self, regions: Sequence[Region]) -> tuple[CropTaps[np.ndarray] | None, np.ndarray | None]:
+    def _make_taps(self, regions: Sequence[Region]) -> tuple[CropTaps[np.ndarray] | None, np.ndarray | None]:
         if self.sampler.mode == "native":
             # Averaging without the kernel would be a launch per source pixel of an output pixel.
-            here = self.resident and (self.device.type == "cpu" or is_triton_usable(self.device))
+            here = self.is_resident and (self.device.type == "cpu" or is_triton_usable(self.device))
             return (make_native_taps(self.sampler, regions) if here else None), None
-        if self.resident:
+        if self.is_resident:
             return make_official_taps(self.sampler, regions), None
         buffer, taps = cut_tiles(self.sampler, regions)
         return taps, buffer
 
-    def _cost(self, region: Region) -> int:
+    def _count_pixels(self, region: Region) -> int:
         if self.sampler.mode == "native":
             return region.h * region.w
-        rows, cols = self.sampler.taps(region)
+        rows, cols = self.sampler.make_taps(region)
         return len(rows.pixels) * len(cols.pixels)
 
 

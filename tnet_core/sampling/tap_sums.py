@@ -30,7 +30,7 @@ class AxisTaps:
         return (self.pixels if len(self.pixels) else np.zeros(1, np.int64))[self.index]
 
     @property
-    def identity(self) -> bool:
+    def is_identity(self) -> bool:
         """Tell whether the crop's axis is those source pixels as they are."""
         return self.index.shape == (1, len(self.pixels)) and bool((self.weight == 1).all())
 
@@ -78,9 +78,9 @@ def sum_taps(pixels: np.ndarray, rows: AxisTaps, cols: AxisTaps) -> np.ndarray:
     if not pixels.size:
         return np.zeros((height, width, 3), np.float32)
     values = torch.from_numpy(pixels.astype(np.float32))  # (R, C, 3)
-    if not rows.identity:
+    if not rows.is_identity:
         values = _sum_first_axis(values, rows)  # (b, C, 3)
-    if not cols.identity:
+    if not cols.is_identity:
         values = _sum_first_axis(values.transpose(0, 1).contiguous(), cols).transpose(0, 1)
     there = torch.from_numpy(np.outer(rows.weight.sum(0), cols.weight.sum(0))).unsqueeze(2)  # (b, b, 1)
     return (values * (2 / 255) - there).contiguous().numpy()

@@ -21,7 +21,7 @@ class HubId:
     revision: str = "main"
 
     @property
-    def pinned(self) -> bool:
+    def is_pinned(self) -> bool:
         """Tell whether the revision is a full commit, which always means the same files."""
         return is_commit(self.revision)
 

@@ -23,10 +23,10 @@ import numpy as np
 
 from tnet_core.budget import budget_entries
 from tnet_core.building import check_model
-from tnet_core.cost import looks_cost
+from tnet_core.cost import compute_looks_cost
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
-from tnet_core.numbers import entries, whole
+from tnet_core.numbers import check_entries, check_whole
 from tnet_core.records import Box, Contributions, Cost, union_area
 from tnet_core.sampling.frame import Frame, Region, Sampler, to_bytes
 from tnet_core.schemas.trace import TraceFields
@@ -84,14 +84,14 @@ class Trace(TraceFields):
     @property
     def thumbnail(self) -> np.ndarray:
         """(b, b, 3) uint8: the whole image at base resolution."""
-        return self._pictures()[0]
+        return self._get_pictures()[0]
 
     @property
     def crops(self) -> tuple[np.ndarray, ...]:
         """What the network saw of each look, aligned with `locations`: (b, b, 3) uint8."""
-        return self._pictures()[1:]
+        return self._get_pictures()[1:]
 
-    def _pictures(self) -> tuple[np.ndarray, ...]:
+    def _get_pictures(self) -> tuple[np.ndarray, ...]:
         if self.seen is None:
             raise TNetError(
                 "A trace read from a file holds no pixels; call attach(model, image) to cut the crops again."
@@ -112,19 +112,19 @@ class Trace(TraceFields):
             raise TNetError("Give one of k, budget and subset, not several.")
         count = len(self.locations)
         if k is not None:
-            return tuple(range(whole(k, "k", 0, count)))
+            return tuple(range(check_whole(k, "k", 0, count)))
         if budget is not None:
             return self._within_budget(budget)
         if subset is not None:
-            members = entries(subset, "A subset")
-            chosen = tuple(whole(i, "A position in a subset", 0, count - 1) for i in members)
+            members = check_entries(subset, "A subset")
+            chosen = tuple(check_whole(i, "A position in a subset", 0, count - 1) for i in members)
             if len(set(chosen)) != len(chosen):
                 raise TNetError("A subset names a look twice.")
             return chosen
         return tuple(range(count))
 
     def _within_budget(self, budget: Sequence[int] | int) -> tuple[int, ...]:
-        limits = [whole(b, "A budget entry", 0, self.config.cells) for b in budget_entries(budget)]
+        limits = [check_whole(b, "A budget entry", 0, self.config.cells) for b in budget_entries(budget)]
         if len(limits) != len(self.budget):
             raise TNetError(f"A budget here has {len(self.budget)} entries (one per level below the first).")
         taken: dict[int | None, int] = {}  # looks already met in each grid
@@ -148,7 +148,7 @@ class Trace(TraceFields):
         """Yield every budget up to that of the run, smallest first."""
         yield from itertools.product(*(range(b + 1) for b in self.budget))
 
-    def _rows(self, selectors: dict[str, Any], context: bool) -> tuple[int, ...]:
+    def _find_rows(self, selectors: dict[str, Any], context: bool) -> tuple[int, ...]:
         looks = tuple(p + 1 for p in self.select(**selectors))
         return ((0, *looks)) if context else looks
 
@@ -163,7 +163,7 @@ class Trace(TraceFields):
         context: bool = True,
     ) -> np.ndarray:
         """Return class logits from the selected looks: float32 (classes,)."""
-        return self.aggregator.logits(self._rows({"k": k, "budget": budget, "subset": subset}, context))
+        return self.aggregator.logits(self._find_rows({"k": k, "budget": budget, "subset": subset}, context))
 
     def probabilities(self, k: int | None = None, **selectors: Any) -> np.ndarray:
         """Return the softmax of `logits` at the checkpoint's temperature, if it has one: float64 (classes,)."""
@@ -178,7 +178,7 @@ class Trace(TraceFields):
         context: bool = True,
     ) -> np.ndarray:
         """Return the share of each selected look in the average, context first: float32, sum 1."""
-        return self.aggregator.weights(self._rows({"k": k, "budget": budget, "subset": subset}, context))
+        return self.aggregator.weights(self._find_rows({"k": k, "budget": budget, "subset": subset}, context))
 
     def contributions(
         self,
@@ -194,7 +194,7 @@ class Trace(TraceFields):
 
         A share is not an effect: without the look the others are weighed anew (`tnet_core.explain.leave_one_out`).
         """
-        rows = self._rows({"k": k, "budget": budget, "subset": subset}, context)
+        rows = self._find_rows({"k": k, "budget": budget, "subset": subset}, context)
         target, rival = self.class_index(cls), None if versus is None else self.class_index(versus)
         scores = self.projections[list(rows), target].astype(np.float64)
         bias = float(self.bias[target])
@@ -216,7 +216,7 @@ class Trace(TraceFields):
             if cls not in self.class_names:
                 raise TNetError(f"There is no class {cls!r:.80} in this checkpoint.")
             return self.class_names.index(cls)
-        return whole(cls, "A class", 0, len(self.bias) - 1)
+        return check_whole(cls, "A class", 0, len(self.bias) - 1)
 
     def class_name(self, cls: int) -> str:
         return self.class_names[cls] if self.class_names else f"class {cls}"
@@ -228,7 +228,7 @@ class Trace(TraceFields):
         frame = Frame(self.image.width, self.image.height, self.config, self.sampling)
         region = frame.whole()
         if parent is not None:
-            for index in self.locations[whole(parent, "A look's position", 0, len(self.locations) - 1)].path:
+            for index in self.locations[check_whole(parent, "A look's position", 0, len(self.locations) - 1)].path:
                 region = frame.cell(region, index)
         return tuple(frame.box(frame.cell(region, index)) for index in range(self.config.cells))
 
@@ -252,7 +252,7 @@ class Trace(TraceFields):
         """Return the cost of the selected looks and of all that leads to them: their parents and the thumbnail."""
         chosen = self._with_parents(self.select(k, budget=budget, subset=subset))
         opened = sum(self.locations[p].level < self.levels for p in chosen)
-        flops, parameters = looks_cost(self.config, len(chosen), grids=opened + (self.levels > 1))
+        flops, parameters = compute_looks_cost(self.config, len(chosen), grids=opened + (self.levels > 1))
         rows = [0, *(p + 1 for p in chosen)]
         return Cost(
             flops=flops,

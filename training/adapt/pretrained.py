@@ -24,7 +24,7 @@ import tnet_core as tn
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.features import survey_backbone
-from tnet_core.modeling.location_map import cell_geometry
+from tnet_core.modeling.location_map import compute_cell_geometry
 from tnet_core.modeling.receptive_field import BlockMap
 from tnet_core.modeling.tnet import TNet
 from training.data.folders import name_imagenet_classes
@@ -248,7 +248,7 @@ def _find_pretrained(options: AdaptOptions) -> PretrainedCfg:
 
 def choose_late_map(config: TNetConfig) -> TNetConfig:
     """Return the configuration with block and rows of that map; left to the paper's rule where there is none."""
-    _, stride, centres = cell_geometry(config)
+    _, stride, centres = compute_cell_geometry(config)
     for block in reversed(survey_backbone(config).blocks):
         if block.channels > _MAX_CHANNELS or not block.covers(config.base_resolution):
             continue

@@ -19,7 +19,7 @@ from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.location import top_k
 from tnet_core.modeling.tnet import TNet
 from tnet_core.records import Box, Distribution
-from tnet_core.sampling.grid import official_axis
+from tnet_core.sampling.grid import divide_officially
 from tnet_core.trace import Trace
 from tnet_core.trace.aggregation import NOT_FINITE
 from training.evaluation.plan import Tree, rank_cells
@@ -109,7 +109,7 @@ def _look_official(model: TNet, batch: Batch, images: Tensor, tree: Tree, ranker
 def compute_grid_boxes(config: TNetConfig) -> list[Box]:
     """Return the cells of the first grid in official sampling, clipped to the image."""
     side, n = config.input_size, config.grid
-    axis = official_axis(side, n, config.cell_fraction)
+    axis = divide_officially(side, n, config.cell_fraction)
     spans = [(max(start, 0) / side, min(start + axis.cell, side) / side) for start in axis.starts]
     spans = [(min(low, 1.0), max(high, 0.0)) for low, high in spans]
     return [(x0, y0, x1, y1) for y0, y1 in spans for x0, x1 in spans]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tnet_core.cost import looks_cost
+from tnet_core.cost import compute_looks_cost
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.stopping import StoppingRule
 from training.evaluation.bootstrap import compute_interval, compute_share_interval, resample_means
@@ -50,7 +50,7 @@ def count_prefix_flops(config: TNetConfig, budget: tuple[int, ...], steps: int) 
     for k in budget[:-1]:  # looks that open a grid of their own
         width *= k
         inner += width
-    return np.array([looks_cost(config, k, 1 + min(k, inner))[0] for k in range(steps)], dtype=np.float64)
+    return np.array([compute_looks_cost(config, k, 1 + min(k, inner))[0] for k in range(steps)], dtype=np.float64)
 
 
 def find_stops(certainty: np.ndarray, threshold: float, least: int = 0) -> np.ndarray:

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from tnet_core.errors import TNetError, reason
 from tnet_core.inference.engine import optimised
-from tnet_core.modeling.positional import positional_encoding
+from tnet_core.modeling.positional import encode_positions
 from tnet_core.modeling.tnet import TNet
 from tnet_core.schemas.files import read_json, write_atomically
 from training.evaluation.stream import evaluation_mode
@@ -127,7 +127,7 @@ def compute_positional_shift(model: TNet) -> Tensor:
     cells = torch.arange(model.config.cells, device=model.device)
     below = torch.stack([cells // model.config.grid, cells % model.config.grid, torch.ones_like(cells)], dim=1)
     positions = torch.cat([torch.zeros_like(below[:1]), below])
-    return model.positional.linear(positional_encoding(positions, model.positional.length))
+    return model.positional.linear(encode_positions(positions, model.positional.length))
 
 
 def measure_spread(bank: FeatureBank) -> Tensor:

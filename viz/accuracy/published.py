@@ -9,10 +9,10 @@ from tnet_core.published import (
     PaperRow,
     PeerRow,
     attention_rows,
+    list_selectors,
     paper_rows,
     peer_rows,
     read_table,
-    selectors,
 )
 from viz.common.curves import Curve, CurvePoint
 
@@ -40,8 +40,8 @@ _ABLATIONS = {
 @cache
 def read_published_curves() -> tuple[Curve, ...]:
     """Read every model of every table, TNet first."""
-    found = [_read_curve(selector) for table in DATA_SETS for selector in selectors(table)]
-    found += [_read_curve(selector) for selector in selectors("ablation")]
+    found = [_read_curve(selector) for table in DATA_SETS for selector in list_selectors(table)]
+    found += [_read_curve(selector) for selector in list_selectors("ablation")]
     return tuple(sorted(found, key=lambda curve: curve.family != "TNet"))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tnet_core import ImageSource, Location, Trace, __version__
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.checkpoints.card import describe
-from tnet_core.cost import unit_costs
+from tnet_core.cost import measure_unit_costs
 from tnet_core.imageio.info import ImageInfo
 from tnet_core.records import pixel_box
 from tnet_core.schemas.files import TENSOR_FILE
@@ -52,7 +52,7 @@ def build_scene_payload(
 
     The page has room for `max_looks`.
     """
-    unit = unit_costs(trace.config)
+    unit = measure_unit_costs(trace.config)
     low, high = compute_lift_bounds(trace.config.cells) if trace.distributions else (1.0, 1.0)
     return format_json(
         {
