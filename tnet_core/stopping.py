@@ -9,7 +9,6 @@ Rules are for two levels, where the first k looks are what a budget of k would h
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -31,21 +30,14 @@ NO_RULE = (
 
 def check_temperature(value: object) -> float:
     """Return a temperature as a float, or say which numbers are possible."""
-    if not _is_number(value) or not LOWEST_TEMPERATURE <= float(value) <= HIGHEST_TEMPERATURE:  # type: ignore[arg-type]
-        raise TNetError(
-            f"A temperature is a number in {LOWEST_TEMPERATURE:g}…{HIGHEST_TEMPERATURE:g}, not {value!r:.40}."
-        )
-    return float(value)  # type: ignore[arg-type]
+    return _check_number(value, "A temperature", LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE)
 
 
-def _check_share(value: object, what: str) -> float:
-    if not _is_number(value) or not 0.0 <= float(value) <= 1.0:  # type: ignore[arg-type]
-        raise TNetError(f"{what} is a number in 0…1, not {value!r:.40}.")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+def _check_number(value: object, what: str, low: float = 0.0, high: float = 1.0) -> float:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not low <= (number := float(value)) <= high:  # type: ignore[arg-type]
+        raise TNetError(f"{what} is a number in {low:g}…{high:g}, not {value!r:.40}.")
+    return number
 
 
 def compute_probabilities(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
@@ -68,7 +60,7 @@ class Calibration:
         object.__setattr__(self, "temperature", check_temperature(self.temperature))
         for name in ("error_before", "error_after"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _check_share(getattr(self, name), "A calibration error"))
+                object.__setattr__(self, name, _check_number(getattr(self, name), "A calibration error"))
 
     def describe(self) -> str:
         """Return 'temperature 0.71, calibration error 14.4 % before and 4.8 % after'."""
@@ -89,7 +81,7 @@ class StoppingRule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "most", check_whole(self.most, "The largest number of looks", 0, MOST_LOOKS))
         object.__setattr__(self, "least", check_whole(self.least, "The least number of looks", 0, self.most))
-        object.__setattr__(self, "threshold", _check_share(self.threshold, "A stopping threshold"))
+        object.__setattr__(self, "threshold", _check_number(self.threshold, "A stopping threshold"))
 
     def is_met(self, looks: int, probability: float) -> bool:
         """Tell whether to stop after so many looks with this highest probability."""

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tnet_core.explain.value import ClassValue, Measure, ValueOptions
+from tnet_core.explain.value import IN_PROBABILITIES, ClassValue, Measure, ValueOptions
 from tnet_core.trace import Trace
 
 
@@ -53,7 +53,7 @@ def sufficiency(
     trace: Trace, k: int, cls: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
 ) -> float:
     """Return the value of the first k looks alone: is this much enough for the decision?"""
-    return float(ClassValue.probability(trace, cls, versus, **how).measure_sets([trace.select(k)])[0])
+    return float(ClassValue(trace, cls, versus, **(IN_PROBABILITIES | how)).measure_sets([trace.select(k)])[0])
 
 
 def necessity(
@@ -62,7 +62,7 @@ def necessity(
     """Return the value lost when the first k looks are left out: was the decision in need of them?"""
     everything = trace.select()
     rest = everything[len(trace.select(k)) :]
-    full, without = ClassValue.probability(trace, cls, versus, **how).measure_sets([everything, rest])
+    full, without = ClassValue(trace, cls, versus, **(IN_PROBABILITIES | how)).measure_sets([everything, rest])
     return float(full - without)
 
 

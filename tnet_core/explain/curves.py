@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from tnet_core.errors import TNetError
-from tnet_core.explain.value import ClassValue, ValueOptions
+from tnet_core.explain.value import IN_PROBABILITIES, ClassValue, ValueOptions
 from tnet_core.numbers import check_whole
 from tnet_core.trace import Trace
 
@@ -25,7 +25,7 @@ def insertion(
 ) -> np.ndarray:
     """Return the value after adding 0, 1, …, K looks in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
-    target = ClassValue.probability(trace, cls, versus, **how)
+    target = ClassValue(trace, cls, versus, **(IN_PROBABILITIES | how))
     return target.measure_sets([chosen[:count] for count in range(len(chosen) + 1)])
 
 
@@ -38,7 +38,7 @@ def deletion(
 ) -> np.ndarray:
     """Return the value after taking 0, 1, …, K looks away in the given order (default: the network's): (K + 1,)."""
     chosen = _check_order(trace, order)
-    target = ClassValue.probability(trace, cls, versus, **how)
+    target = ClassValue(trace, cls, versus, **(IN_PROBABILITIES | how))
     return target.measure_sets([chosen[count:] for count in range(len(chosen) + 1)])
 
 

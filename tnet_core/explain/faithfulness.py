@@ -164,6 +164,6 @@ def _measure_courses(trace: Trace, cls: int, orders: np.ndarray) -> tuple[np.nda
         masks[rows, step + 1, orders[:, step] + 1] = True
     rest = ~masks
     rest[:, :, 0] = True
-    target = ClassValue.probability(trace, cls)
+    target = ClassValue(trace, cls, measure="probability")
     found = [target.measure_masks(part.reshape(-1, count + 1)) for part in (masks, rest)]
     return found[0].reshape(runs, -1), found[1].reshape(runs, -1)

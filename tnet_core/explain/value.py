@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,9 @@ class ValueOptions(TypedDict, total=False):
     measure: Measure
 
 
+IN_PROBABILITIES: ValueOptions = {"measure": "probability"}  # unless a caller says otherwise
+
+
 @dataclass(frozen=True)
 class ClassValue:
     """What a set of looks is asked for: a class's logit or probability, or its lead over a rival's."""
@@ -31,14 +34,6 @@ class ClassValue:
     versus: int | str | None = None
     context: bool = True  # whether the thumbnail is there all the time
     measure: Measure = "logit"
-
-    @classmethod
-    def probability(
-        cls, trace: Trace, target: int | str, versus: int | str | None = None, **how: Unpack[ValueOptions]
-    ) -> ClassValue:
-        """Return a target that is measured in probabilities unless `how` says otherwise."""
-        how.setdefault("measure", "probability")
-        return cls(trace, target, versus, **how)
 
     def measure_sets(self, subsets: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the value of each set of positions in `trace.locations`: (S,)."""

@@ -105,18 +105,11 @@ def _read_strips(level: VipsLevel) -> Iterator[np.ndarray]:
 def _find_factor(main: TiffImage, other: TiffImage) -> int:
     """Return how many times smaller a version of the main image is; 0 if it is something else."""
     factor = round(main.width / other.width)
-    same = (other.bits, other.photometric, other.numbers, other.extra) == (
-        main.bits,
-        main.photometric,
-        main.numbers,
-        main.extra,
-    )
-    fits = (
-        abs(other.width - main.width / factor) <= 1 and abs(other.height - main.height / factor) <= 1
-        if factor
-        else False
-    )
-    return factor if other.reduced and other.tile is not None and same and fits else 0
+    forms = {(image.bits, image.photometric, image.numbers, image.extra) for image in (main, other)}
+    if not factor or not other.reduced or other.tile is None or len(forms) > 1:
+        return 0
+    sides = (other.width, main.width), (other.height, main.height)
+    return factor if all(abs(small - large / factor) <= 1 for small, large in sides) else 0
 
 
 class Lines(Layout):

@@ -105,14 +105,11 @@ def choose_converter(image: tiff.TiffImage, name: str) -> Convert | None:
         return None
     if image.planar != 1 and samples > 1:
         return None
-    if image.photometric in (tiff.BLACK_IS_ZERO, tiff.WHITE_IS_ZERO) and samples == 1:
+    layout = image.photometric, samples
+    is_plain = layout in {(tiff.BLACK_IS_ZERO, 1), (tiff.WHITE_IS_ZERO, 1), (tiff.RGB, 3)}
+    is_palette = layout == (tiff.PALETTE, 1) and bits == {8}
+    if is_plain or is_palette or (layout == (tiff.YCBCR, 3) and image.compression == tiff.JPEG):
         return make_converter(name)
-    if image.photometric == tiff.PALETTE and samples == 1 and bits == {8}:
-        return make_converter(name)
-    if image.photometric == tiff.YCBCR and samples == 3 and image.compression == tiff.JPEG:
-        return make_converter(name)
-    if image.photometric == tiff.RGB and samples == 3:
-        return make_converter(name)
-    if image.photometric == tiff.RGB and samples == 4 and bits == {8} and image.extra in ((0,), (2,)):
+    if layout == (tiff.RGB, 4) and bits == {8} and image.extra in ((0,), (2,)):
         return make_converter(name, alpha=image.extra == (2,))
     return None
