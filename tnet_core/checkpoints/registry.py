@@ -49,16 +49,15 @@ class Registry:
         return len(self.entries)
 
     def __contains__(self, identity: object) -> bool:
-        return any(entry.id == identity for entry in self.entries)
+        return identity in self.ids
 
     @property
     def ids(self) -> list[str]:
         return [entry.id for entry in self.entries]
 
     def get(self, identity: str) -> Entry:
-        for entry in self.entries:
-            if entry.id == identity:
-                return entry
+        if found := next((entry for entry in self.entries if entry.id == identity), None):
+            return found
         raise TNetError(f"The registry has no checkpoint {identity!r:.80}; {self.known(identity)}.")
 
     def known(self, wanted: str) -> str:

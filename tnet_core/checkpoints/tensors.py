@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -83,30 +84,20 @@ def _check_size(path: Path) -> None:
         raise TNetError(f"'{path}' is not a valid safetensors file: its header is missing or too large.")
 
 
-def _compare(path: Path, found: Mapping[str, object], expected: Mapping[str, Tensor]) -> None:
+def _compare(path: Path, found: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
     missing = [name for name in expected if name not in found]
     extra = [name for name in found if name not in expected]
     shapes, types = [], []
-    for name, wanted in expected.items():
-        if name not in found:
-            continue
-        part: object = found[name]
-        shape, dtype = tuple(part.get_shape()), part.get_dtype()  # type: ignore[attr-defined]
+    for name in (name for name in expected if name in found):
+        wanted, part = expected[name], found[name]
+        shape, dtype = tuple(part.get_shape()), part.get_dtype()
         if shape != tuple(wanted.shape):
             shapes.append(f"{name} {shape} instead of {tuple(wanted.shape)}")
         if dtype not in (_FLOATING if wanted.is_floating_point() else {"I64"}):
             types.append(f"{name} {dtype}")
-    problems = [
-        _list_names(what, names)
-        for what, names in (
-            ("missing", missing),
-            ("not part of the model", extra),
-            ("of the wrong shape", shapes),
-            ("of an unsupported type", types),
-        )
-        if names
-    ]
-    if problems:
+    kinds = {"missing": missing, "not part of the model": extra, "of the wrong shape": shapes}
+    kinds["of an unsupported type"] = types
+    if problems := [_list_names(what, names) for what, names in kinds.items() if names]:
         raise TNetError(f"'{path}' does not fit its configuration: " + "; ".join(problems) + ".")
 
 

@@ -15,8 +15,10 @@ padding is wider than a cell (many cells, small images, deep levels), whole crop
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,10 +29,6 @@ from tnet_core.sampling.tap_sums import AxisTaps, make_axis_taps, make_bilinear_
 
 if TYPE_CHECKING:
     from tnet_core.modeling.config import Sampling, TNetConfig
-
-
-import threading
-from weakref import WeakKeyDictionary
 
 MOST = 1 << 24  # pixels kept; larger inputs are read look by look
 
