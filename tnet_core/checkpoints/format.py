@@ -177,7 +177,7 @@ def complete_card(
 
 
 def expected_tensors(config: TNetConfig) -> dict[str, Tensor]:
-    """Name -> tensor on the meta device (shape and type, no memory), whatever size the model has."""
+    """Return name -> tensor on the meta device (shape and type, no memory), whatever size the model has."""
     with torch.device("meta"):
         return dict(_construct(config).state_dict())
 
