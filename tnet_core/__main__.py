@@ -3,6 +3,9 @@
 tnet look IMAGE [--checkpoint ID|FOLDER|hf:owner/name[@revision]] [--budget 5]     or python -m tnet_core …
 tnet look IMAGE --stop                                      looks no further once it is sure enough
 tnet replay TRACE --image FILE [--checkpoint … | --preset …]                      or python -m tnet_core replay …
+
+PyTorch and the model take seconds and a gigabyte: they are imported where they are needed, after the arguments are read
+and the image is opened, so that a mistake is answered at once.
 """
 
 from __future__ import annotations
@@ -11,22 +14,21 @@ import argparse
 import io
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tnet_core import checkpoints
-from tnet_core.building import build
 from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy
 from tnet_core.errors import TNetError, reason
-from tnet_core.inference.conversion import PRECISIONS
-from tnet_core.inference.engine import optimised
-from tnet_core.inference.replay import TOLERANCE, find_tolerance, replay
-from tnet_core.inference.traversal import traverse
-from tnet_core.modeling.presets import preset
-from tnet_core.modeling.tnet import TNet
+from tnet_core.imageio import ImageSource
 from tnet_core.schemas.files import write_atomically
 from tnet_core.stopping import StoppingRule
-from tnet_core.trace import Trace
+
+if TYPE_CHECKING:
+    from tnet_core.modeling.tnet import TNet
+    from tnet_core.trace import Trace
+
+PRECISIONS = ("float32", "bfloat16")  # those of tnet_core.inference.conversion
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,15 +53,12 @@ def main(argv: list[str] | None = None) -> int:
 def _traverse(options: argparse.Namespace) -> None:
     if options.json is not None:
         _check_new_file(options.json)  # before the long work
-    trace = traverse(
-        _model(options),
-        options.image,
-        parse_budget(options.budget),
-        parse_policy(options.policy),
-        parse_levels(options.levels),
-        sampling=options.sampling,
-        stop=_rule(options),
-    )
+    budget, levels, policy = parse_budget(options.budget), parse_levels(options.levels), parse_policy(options.policy)
+    stop, source = _rule(options), ImageSource.open(options.image)
+
+    from tnet_core.inference.traversal import traverse
+
+    trace = traverse(_model(options), source, budget, policy, levels, sampling=options.sampling, stop=stop)
     print(report(trace, top=options.top))
     if options.json is not None:
         _write(options.json, trace.to_json())
@@ -70,11 +69,16 @@ def _replay(options: argparse.Namespace) -> str:
         text = options.trace.read_bytes()
     except OSError as error:
         raise TNetError(f"The trace '{options.trace}' cannot be read ({error.strerror}).") from None
+    source = ImageSource.open(options.image)
+
+    from tnet_core.inference.replay import TOLERANCE, find_tolerance, replay
+    from tnet_core.trace import Trace
+
     trace = Trace.from_json(text)
     if options.checkpoint is None and options.preset is None:
         options.checkpoint = trace.source
     options.precision = trace.precision
-    again = replay(trace, _model(options), options.image)
+    again = replay(trace, _model(options), source)
     tolerance = find_tolerance(trace, again)
     within = "" if tolerance == TOLERANCE else f" in {trace.precision}, within {tolerance:g} of the largest of its kind"
     return (
@@ -109,9 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--top", type=int, default=5, help="classes to print (default 5)")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where present)")
-    parser.add_argument(
-        "--precision", choices=tuple(PRECISIONS), help="bfloat16: faster on CPUs that have it, less exact"
-    )
+    parser.add_argument("--precision", choices=PRECISIONS, help="bfloat16: faster on CPUs that have it, less exact")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the trace here")
     return parser
 
@@ -132,6 +134,11 @@ def _replay_parser() -> argparse.ArgumentParser:
 
 
 def _model(options: argparse.Namespace) -> TNet:
+    from tnet_core import checkpoints
+    from tnet_core.building import build
+    from tnet_core.inference.engine import optimised
+    from tnet_core.modeling.presets import preset
+
     if options.preset is not None:
         print(f"note: '{options.preset}' has random weights: looks and scores mean nothing.", file=sys.stderr)
         model = build(preset(options.preset), device=options.device)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ from PIL import Image
 import tnet_core as tn
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.processes import run_python
-from tnet_core.__main__ import main
+from tnet_core.__main__ import PRECISIONS, main
+from tnet_core.inference import conversion
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,3 +113,43 @@ def test_it_runs_as_a_module(tmp_path: Path) -> None:
     result = run_python("-m", "tnet_core", "--help", cwd=ROOT, env=os.environ, folder=tmp_path, timeout=120)
     assert result.returncode == 0, result.stderr
     assert "--checkpoint" in result.stdout and "--budget" in result.stdout
+
+
+def test_mistakes_are_answered_before_pytorch_is_imported(photo: Path, tmp_path: Path) -> None:
+    """One Python for all of them: what the first imports, the next ones would find."""
+    missing = str(tmp_path / "none.png")
+    commands: list[tuple[list[str], str]] = [
+        ([], "the following arguments are required: image"),
+        ([str(photo), "--precision", "float8"], "invalid choice: 'float8'"),
+        (["replay", missing], "the following arguments are required: --image"),
+        ([missing], f"error: There is no file '{missing}'"),
+        ([__file__], "not an image"),
+        ([str(photo), "--budget", "x"], "whole numbers separated by commas"),
+        ([str(photo), "--levels", "x"], "whole number or 'auto'"),
+        ([str(photo), "--stop-rule", "x"], "A stopping rule is LEAST,MOST,THRESHOLD"),
+        ([str(photo), "--json", str(tmp_path)], "There is a file or folder"),
+        (["replay", missing, "--image", str(photo)], "none.png' cannot be read"),
+        (["replay", __file__, "--image", missing], f"There is no file '{missing}'"),
+    ]
+    code = """import contextlib, io, json, sys
+from tnet_core import command
+for arguments in json.loads(sys.argv[1]):
+    name = ["look"] if arguments[:1] != ["replay"] else []
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            code = command.main([*name, *arguments])
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, said.getvalue(), "torch" in sys.modules]))"""
+    given = json.dumps([arguments for arguments, _ in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", code, given], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    for (status, said, is_imported), (arguments, message) in zip(answers, commands, strict=True):
+        assert status == 2 and message in said, (arguments, said)
+        assert not is_imported, arguments
+
+
+def test_the_precisions_offered_are_those_that_the_engine_knows() -> None:
+    assert tuple(conversion.PRECISIONS) == PRECISIONS

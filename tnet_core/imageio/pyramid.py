@@ -17,7 +17,6 @@ from typing import Protocol
 
 import cv2
 import numpy as np
-import torch
 
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1
 
@@ -62,6 +61,8 @@ def average_level(level: Level, box: Box, size: tuple[int, int]) -> np.ndarray:
     Sums are torch's, not numpy's: the threads of numpy's algebra go on spinning for a while, and the network that
     looks at the cut next would have to share the processor with them (twice the time, on two cores).
     """
+    import torch  # not above: a file is opened, or refused, without
+
     x0, y0, x1, y1 = (side / level.factor for side in box)
     across, down = _split_axis(x0, x1, size[0], level.width), _split_axis(y0, y1, size[1], level.height)
     out = np.empty((size[1], size[0], 3), np.uint8)
