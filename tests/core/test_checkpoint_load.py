@@ -69,6 +69,17 @@ def test_a_bundled_file_of_another_size_is_refused(registry: Path, checkpoint: P
         load("birds", registry=registry)
 
 
+def test_in_an_installed_package_the_repair_is_to_reinstall_it(
+    registry: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tnet_core.checkpoints.registry._INSTALLED", registry)
+    with (checkpoint / "model.safetensors").open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(tn.TNetError, match=r"Reinstall the package.*pip install --force-reinstall") as refused:
+        load("birds", registry=registry)
+    assert "git" not in str(refused.value) and "\n" not in str(refused.value)
+
+
 def test_a_missing_bundled_folder_is_one_sentence(registry: Path, checkpoint: Path) -> None:
     checkpoint.rename(checkpoint.with_name("gone"))
     with pytest.raises(tn.TNetError, match="cannot be read"):

@@ -78,6 +78,12 @@ def find_pinned(path: Path, registry: Registry | None = None) -> Entry | None:
 def describe_repair(entry: Entry, name: str) -> str:
     """Return what to do about a bundled file that is not what the registry pins."""
     folder = entry.where.removeprefix("folder ")  # visitors of a page see this: no more than the registry says
+    if entry.registry == _INSTALLED:  # no clone, and no registry that is the user's to change
+        return (
+            "Reinstall the package, which brings the original file back (pip install --force-reinstall --no-deps, with "
+            "the wheel or in the clone that it came from), or, if the change is yours, copy the folder to another "
+            "place and load it by its path"
+        )
     return (
         f"Put the original file back (for instance: git checkout -- {folder}/{name}), or, if the change is yours, pin "
         f"it with the entry that 'python -m tnet_core.checkpoints add {folder}' prints"
