@@ -19,7 +19,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from benchmarks.pictures import planned, written
+from benchmarks.pictures import list_pictures, write_picture
 from tnet_core.command import finished
 from tools.screenshots import open_browser, run_app, visit
 from tools.server_memory import find_listener, read_shares
@@ -55,8 +55,8 @@ def measure_sizes(folder: Path, side: int, rounds: int) -> Iterator[str]:
         assert process is not None
         visit(page, address, "light")
         yield ROW.format("none", "", "", "", "", "", *_format_memory(process))
-        for number, (kind, length) in enumerate(list(planned(KINDS, [side])) * rounds):
-            picture = written(folder, kind, length)
+        for number, (kind, length) in enumerate(list(list_pictures(KINDS, [side])) * rounds):
+            picture = write_picture(folder, kind, length)
             for how in ("path", "upload"):
                 # Another file each time: nothing is known about it yet.
                 copy = Path(shutil.copy(picture, folder / f"{how}-{os.getpid()}{picture.suffix}"))
