@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -372,4 +373,14 @@ def test_the_documentation_s_questions_are_answered(
     said = {(row["file"], row["look"]): row["predicted"] for row in rows}
     assert set(answers["changed"].index) == {
         file for file, look in said if look == 3 and said[file, 2] != said[file, 3]
+    }
+    # The same answers from DuckDB.
+    queries = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    shares, cells, files = (duckdb.sql(query).fetchall() for query in queries)
+    assert dict(shares) == pytest.approx(answers["decided"].to_dict())
+    assert {(level, cell): (mean, size) for level, cell, mean, size in cells} == {
+        place: (pytest.approx(row["mean"]), row["size"]) for place, row in wasted.iterrows()
+    }
+    assert {file: (before, after) for file, before, after in files} == {
+        file: (row[2], row[3]) for file, row in answers["changed"].iterrows()
     }
