@@ -131,12 +131,13 @@ function sumStep({ scene, looks, weights, shares, cls, versus, share }) {
     value: shares.values[i],
   }));
   const calibrated = scene.temperature ? ` of logits divided by ${short(scene.temperature)}` : "";
+  const own = percent(share[cls]);
+  const probabilities = versus === null ? `, which is ${own}` : `: ${own} to ${percent(share[versus])}`;
   return {
     title: "Sum",
     sentence:
       `Weight times score, added up over thumbnail, looks and bias: ${formatFixed(shares.total)} for ${name}` +
-      `${versus === null ? `, which is ${percent(share[cls])}` : `: ${percent(share[cls])} to ${percent(share[versus])}`}. ` +
-      "Nothing else decides.",
+      `${probabilities}. Nothing else decides.`,
     formula: [
       ...firstRows(
         rows,
