@@ -110,17 +110,17 @@ def test_the_caption_says_where_it_was_measured_and_how_to_tell_the_kinds() -> N
 @pytest.mark.parametrize(
     ("run", "where"),
     [
-        ({"precision": "bfloat16"}, "(cub test, 120 images, computed in bfloat16)"),
-        ({"precision": "float32"}, "(cub test, 120 images)"),
-        ({}, "(cub test, 120 images)"),
-        ({"precision": ["bfloat16"]}, "(cub test, 120 images)"),
-        ("yesterday", "(cub test, 120 images)"),
+        ({"precision": "bfloat16"}, "(meadow test, 120 images, computed in bfloat16)"),
+        ({"precision": "float32"}, "(meadow test, 120 images)"),
+        ({}, "(meadow test, 120 images)"),
+        ({"precision": ["bfloat16"]}, "(meadow test, 120 images)"),
+        ("yesterday", "(meadow test, 120 images)"),
     ],
 )
 def test_the_caption_names_a_precision_other_than_float32(tmp_path: Path, run: object, where: str) -> None:
-    content = {**EVALUATION, "dataset": {"name": "cub", "split": "test", "size": 120}, "run": run}
+    content = {**EVALUATION, "dataset": {"name": "meadow", "split": "test", "size": 120}, "run": run}
     own = Catalogue([card(tmp_path, content)])
-    assert f"measured here {where}." in render_intro(select_defaults(own))
+    assert f"measured here {where}." in render_intro(select_defaults(own, "meadow"))
 
 
 def test_three_levels_say_how_looks_are_spread() -> None:
