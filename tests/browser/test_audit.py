@@ -30,6 +30,14 @@ from viz.common.text import format_factor, format_number, format_percent, list_c
 Visit = Callable[..., Page]
 BIRDS, NEEDLES = "tnet-lite0-cub", "tnet-needles"
 TITLES = {about.source: about.title for about in bundled()}
+CROSSED = """names => names.filter(name => {
+  const { x, y, width, height } = name.getBBox();
+  return [...name.ownerSVGElement.querySelectorAll('.audit-line')].some(line => {
+    const length = line.getTotalLength();
+    return Array.from({ length: 2000 }, (_, i) => line.getPointAtLength((i / 1999) * length)).some(
+      at => at.x > x && at.x < x + width && at.y > y && at.y < y + height);
+  });
+}).map(name => name.textContent)"""
 NASTY = "<img src=x onerror=\"document.title='broken'\"> ${1+1} {{x}}"
 TEXTS = (
     "#audit h2, #audit h3, #audit p, #audit dt, #audit dd span, #audit td, #audit th, #audit small, #audit li, "
@@ -98,6 +106,34 @@ def choose(page: Page, field: str, name: str) -> None:
     page.get_by_role("option", name=name).first.click()
 
 
+def whole_percent(share: float) -> str:
+    return "<1\u00a0%" if 0 < share < 0.005 else f"{int(100 * share + 0.5)}\u00a0%"
+
+
+def test_the_four_cards_fit_one_screen_and_words_in_them_lie_on_no_line(visit: Visit) -> None:
+    page = visit()
+    for name in ("tnet-lite0-pets", BIRDS):
+        choose(page, "#audit-chooser", TITLES[name])
+        expect(page.locator(".audit-measured")).to_contain_text(TITLES[name])
+        bottoms = page.locator(".audit-card, .audit-measured").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().bottom)"
+        )
+        assert max(bottoms) <= 900 and len(bottoms) == 5
+        assert page.locator(".audit-chart text:is(.audit-name, .audit-strong)").evaluate_all(CROSSED) == []
+    rule = page.locator(".audit-chart .audit-strong")
+    expect(rule).to_have_count(0)  # birds have none
+    choose(page, "#audit-chooser", TITLES["tnet-lite0-pets"])
+    expect(rule).to_have_text("recommended rule")
+    # a name that others pushed away from its line's end is joined to it
+    ends = page.locator("[data-card=choosing] .audit-leader").evaluate_all(
+        "all => all.map(line => ['y1', 'y2'].map(name => Number(line.getAttribute(name))))"
+    )
+    names = page.locator("[data-card=choosing] .audit-name").evaluate_all(
+        "all => all.map(name => Number(name.getAttribute('y')) - 4)"
+    )
+    assert [end for _, end in ends] == names and any(abs(a - b) > 5 for a, b in ends)
+
+
 def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: Visit) -> None:
     page, raw = visit(), evaluation(BIRDS)
     heat = raw["heat_map"]
@@ -114,7 +150,8 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     for key, k in (("End", 10), ("Home", 1), ("ArrowRight", 2)):  # 2 as in training
         page.keyboard.press(key)
         shares = [count / heat["images"] for count in heat["taken"][k - 1]]
-        assert page.locator("[data-shows=taken] b").all_text_contents() == [format_percent(share) for share in shares]
+        assert page.locator("[data-shows=taken] b").all_text_contents() == [whole_percent(share) for share in shares]
+        expect(page.locator("[data-map-looks]")).to_have_attribute("aria-valuetext", f"{k} of 10 looks")
         expect(page.locator("[data-map-bias]")).to_have_text(format_number(heat["centre_bias"]["after_looks"][k - 1]))
     facts = page.locator(".audit-facts b").all_text_contents()
     told = heat["centre_bias"]
@@ -127,7 +164,7 @@ def test_the_checkpoints_part_is_its_evaluation_and_moves_in_the_browser(visit: 
     entry = heat["per_class"][5]
     page.fill("[data-map-class]", make_readable(entry["name"]))
     shares = [count / entry["images"] for count in entry["taken_trained"]]
-    assert page.locator("[data-shows=taken] b").all_text_contents() == [format_percent(share) for share in shares]
+    assert page.locator("[data-shows=taken] b").all_text_contents() == [whole_percent(share) for share in shares]
     page.focus("[data-map-looks]")
     page.keyboard.press("End")
     expect(page.locator("[data-shows=taken] .audit-said")).to_contain_text("the first 2 looks")

@@ -23,7 +23,7 @@ from viz.audit.answers import compute_share_interval
 from viz.audit.heat_map import encode_mini_map
 from viz.audit.page import render_audit
 from viz.audit.reading import read_audit
-from viz.common.text import format_points
+from viz.common.text import format_points, format_signed
 
 CARDS = {about.source: about for about in bundled()}
 NASTY = "<img src=x onerror=alert(1)> \"'& ${1+1} {{x}}"
@@ -89,7 +89,8 @@ def test_an_answer_has_its_interval_and_is_not_established_where_that_holds_zero
         "picture, 95 % interval +0.5 to +3.7."
     )
     assert read_answer(shown, "content").startswith(
-        "Content: location scores follow content that is moved (+0.38, 95 % interval +0.37 to +0.39, of −1 to 1)"
+        "Both: looks follow content that is moved (+0.38, 95 % interval +0.37 to +0.39, of −1 to 1), and begin near "
+        "the middle (0.59 of 1)."
     )
     raw = content("tnet-lite0-pets")
     raw["comparisons"]["learned-mean"]["interval"][2] = [-0.001, 0.04]
@@ -103,11 +104,44 @@ def test_an_answer_has_its_interval_and_is_not_established_where_that_holds_zero
     assert read_answer(render_audit(read_audit(card(tmp_path, raw))), "choosing").startswith("No: ")
 
 
+@pytest.mark.parametrize(
+    ("score", "bias", "answer"),
+    [
+        (0.42, 0.61, "Both: looks follow content that is moved (+0.42{}), and begin near the middle (0.61 of 1)."),
+        (0.42, 0.5, "Both: looks follow content that is moved (+0.42{}), and begin near the middle (0.50 of 1)."),
+        (0.42, 0.49, "Content: looks follow content that is moved (+0.42{}), and begin nearer to the middle than "
+                     "chance (0.49 of 1)."),
+        (0.42, -0.13, "Content: looks follow content that is moved (+0.42{}), and begin no nearer to the middle than "
+                      "chance (−0.13 of 1)."),
+        (-0.42, 0.61, "Centre: looks stay where they were when content is moved (−0.42{}), and begin near the middle "
+                      "(0.61 of 1)."),
+        (-0.42, 0.31, "Position: looks stay where they were when content is moved (−0.42{}), and begin nearer to the "
+                      "middle than chance (0.31 of 1)."),
+        (0.052, 0.61, "Not established: whether looks follow content that is moved (+0.052{}); they begin near the "
+                      "middle (0.61 of 1)."),
+        (0.42, None, "Content: looks follow content that is moved (+0.42{})."),
+    ],
+)  # fmt: skip
+def test_looks_may_follow_content_and_begin_near_the_middle(
+    tmp_path: Path, score: float, bias: float | None, answer: str
+) -> None:
+    raw = content("tnet-lite0-pets")
+    raw["equivariance"] |= {"score": score, "score_interval": [score - 0.1, score + 0.1]}
+    if bias is None:
+        del raw["heat_map"]["centre_bias"]
+    else:
+        raw["heat_map"]["centre_bias"]["after_looks"][0] = bias
+    ends = f", 95 % interval {format_signed(score - 0.1)} to {format_signed(score + 0.1)}, of −1 to 1"
+    assert read_answer(render_audit(read_audit(card(tmp_path, raw))), "content") == answer.format(ends)
+
+
 def test_enough_is_the_recommended_rule_or_else_the_fewest_looks_in_the_interval_of_the_best() -> None:
     raw, shown = content("tnet-lite0-pets")["stopping"], render_audit(read_audit(CARDS["tnet-lite0-pets"]))
     fitted = raw["cross_fitted"]
     answer = read_answer(shown, "enough")
-    assert answer.startswith("1.2 on average: the recommended rule stops after 1 to 3, once surer than 72 %")
+    assert answer.startswith(
+        "1.2 looks on average: the recommended rule stops after 1 to 3 looks, once surer than 72 %"
+    )
     assert "92.4 %, 95 % interval 89.8 % to 95.0 %" in answer
     rule = read_graphic(shown, "enough", "curves")["rule"]
     assert (rule["x"], rule["y"]) == (fitted["flops"] / 1e9, fitted["top1"])

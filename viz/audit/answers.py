@@ -22,6 +22,7 @@ from viz.common.text import (
 
 Write = Callable[[float], str]
 MIN_CLASS_IMAGES = 5  # below, a share of a class's images says nothing
+NEAR_MIDDLE = 0.5  # centre bias from which first looks count as near the middle: halfway from chance to always there
 _USUAL_CONFIDENCE = 0.95  # of a class's interval where the evaluation states none
 
 
@@ -35,21 +36,30 @@ NOT_ESTABLISHED = "Not established"
 
 
 def answer_content(audit: Audit) -> Answer:
-    """Answer whether looks follow content or stay in position."""
+    """Answer whether looks follow content, begin near the middle, or both: neither rules out the other."""
     if not audit.moves:
         return Answer("Not measured", "this evaluation has no equivariance scores.")
     score = audit.moves[0].score
     measured = f"{format_signed(score.value)}{_format_ends(audit, score, format_signed)}, of −1 to 1"
     bias = None if audit.heat is None else audit.heat.centre_bias.get(1)
-    also = ""
-    if bias is not None:
-        side = "nearer to the middle than" if bias > 0 else "as far from the middle as, or farther than,"
-        also = f"; first looks lie {side} chance (centre bias {format_number(bias)})"
+    begin = "" if bias is None else f"begin {_describe_bias(bias)} ({format_number(bias)} of 1)"
     if not score.is_clear:
-        return Answer(NOT_ESTABLISHED, f"whether location scores follow content that is moved ({measured}){also}.")
+        also = f"; they {begin}" if begin else ""
+        return Answer(NOT_ESTABLISHED, f"whether looks follow content that is moved ({measured}){also}.")
+    also = f", and {begin}" if begin else ""
+    is_near = bias is not None and bias >= NEAR_MIDDLE
     if score.value > 0:
-        return Answer("Content", f"location scores follow content that is moved ({measured}){also}.")
-    return Answer("Position", f"location scores stay where they were when content is moved ({measured}){also}.")
+        verdict = "Both" if is_near else "Content"
+        return Answer(verdict, f"looks follow content that is moved ({measured}){also}.")
+    verdict = "Centre" if is_near else "Position"
+    return Answer(verdict, f"looks stay where they were when content is moved ({measured}){also}.")
+
+
+def _describe_bias(bias: float) -> str:
+    """Say where first looks lie by their centre bias: 1 is always the middle cell, 0 as far from it as chance."""
+    if bias >= NEAR_MIDDLE:
+        return "near the middle"
+    return "nearer to the middle than chance" if bias > 0 else "no nearer to the middle than chance"
 
 
 def find_choosing(audit: Audit) -> PolicyResults | None:
@@ -94,11 +104,11 @@ def answer_enough(audit: Audit) -> Answer:
     stop = audit.stopping
     if stop is not None:
         ends = _format_ends(audit, stop.top1, format_accuracy)
-        words = f"{format_number(stop.looks)} on average"
+        words = f"{format_number(stop.looks)} looks on average"
         cost = "" if stop.flops is None else f" for {format_flops(stop.flops)}"
         return Answer(
             words,
-            f"the recommended rule stops after {stop.least} to {stop.most}, once surer than "
+            f"the recommended rule stops after {stop.least} to {stop.most} looks, once surer than "
             f"{format_percent(stop.threshold)}; top-1 {audit.measure} {format_accuracy(stop.top1.value)}{ends}{cost}.",
         )
     found = find_enough(audit)

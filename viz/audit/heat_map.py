@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from viz.audit.answers import NEAR_MIDDLE
 from viz.audit.data import Audit, Cells, HeatMap, LookMap
 from viz.common import style
 from viz.common.text import compute_lift_bounds, format_number, format_percent
 
-_BIAS_SCALE = "1: always the middle cell. 0: as far from the middle as uniform looks. Below 0: towards the border."
+_BIAS_SCALE = (
+    "1: always the middle cell. 0: as far from the middle as uniform looks. Below 0: towards the border. From "
+    f"{format_number(NEAR_MIDDLE)} on, the answer above says that looks begin near the middle."
+)
 FIRST_CLASSES = 12  # rows before all are asked for
 
 

@@ -2,8 +2,13 @@
 // classes to sort and search.
 
 import { noteSettings, takeLinked } from "../ui/address.js";
-import { percent, short, times } from "../core/text.js";
+import { formatCount, short, times } from "../core/text.js";
 import { drawCurves, drawDots, drawScatter } from "./charts.js";
+
+// A map is compared at a glance, and its cells are small; what is rare is not nothing.
+function wholePercent(share) {
+  return share > 0 && share < 0.005 ? "<1\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
+}
 
 export function mountAudit(element, host) {
   const find = selector => element.querySelector(selector);
@@ -42,7 +47,7 @@ export function mountAudit(element, host) {
     const shares = k === null ? null : where.taken[k].map(count => count / where.images);
     const most = shares ? Math.max(...shares, 1e-9) : 1;
     const [low, high] = sent.bounds;
-    drawMap("taken", shares, percent, share => share / most, "Looks were not counted here.");
+    drawMap("taken", shares, wholePercent, share => share / most, "Looks were not counted here.");
     drawMap(
       "lift",
       where.lift,
@@ -53,7 +58,7 @@ export function mountAudit(element, host) {
     const whom = chosen === null ? "All classes" : chosen;
     const images = where.images === 1 ? "1 image" : `${where.images} images`;
     const first = k === 1 ? "the first look" : `the first ${k} looks`;
-    const chance = k === null ? "" : `chance ${percent(k / shares.length)}`;
+    const chance = k === null ? "" : `chance ${wholePercent(k / shares.length)}`;
     const detail = k === null ? "" : `, ${first}; ${chance}`;
     const other =
       k === null || k === looks
@@ -66,6 +71,7 @@ export function mountAudit(element, host) {
       slider.value = looks;
       slider.style.setProperty("--at", `${slider.max > 1 ? (100 * (looks - 1)) / (slider.max - 1) : 100}%`);
       slider.nextElementSibling.textContent = looks;
+      slider.setAttribute("aria-valuetext", `${looks} of ${formatCount(Number(slider.max), "look", "looks")}`);
     }
     if (bias) bias.textContent = looks in sent.bias ? short(sent.bias[looks]) : "not stated";
     note();

@@ -1,14 +1,17 @@
 // Graphics of Audit's cards: curves with their names at the ends, a scatter of classes, dots with intervals.
 
 import { MINUS, formatSigned, percent, short } from "../core/text.js";
-import { addTitle, drawBand, drawLine, listRoundValues, makeScale, spreadNames } from "../ui/chart.js";
+import { addTitle, drawBand, drawLine, listRoundValues, makeScale, placeWords, spreadNames } from "../ui/chart.js";
 import { buildSvg } from "../ui/dom.js";
 
-const HEIGHT = 196;
+const HEIGHT = 182;
 const STRIP = 50; // of the difference below the curves, which are lower then
-const ROOM = { left: 44, right: 112, top: 10, bottom: 34 };
+const ROOM = { left: 44, right: 124, top: 10, bottom: 34 };
 const LINE_HEIGHT = 13; // pixels between names at the ends
+const LEADER = { from: 4, to: 17, gap: 20 }; // pixels from a line's end to its name
+const NEAR = 40; // pixels: a line that ends farther from the right border is named where it ends
 const CHARACTER = 6.4; // pixels of a letter in a name, on average
+const BOLD = 1.25; // of its width in bold
 
 const text = (x, y, words, more = {}) => buildSvg("text", { x, y, ...more }, words);
 const percentTick = share => `${String(Math.round(100 * share)).replace("-", MINUS)} %`;
@@ -79,17 +82,40 @@ export function drawCurves(width, { lines, gains, below, at = null, rule: marked
   if (marked) {
     const mark = buildSvg("circle", { class: "audit-rule", cx: x(marked.x), cy: y(marked.y), r: 7 });
     svg.append(addTitle(mark, `${marked.label}: ${short(marked.x)} GFLOPs, ${percent(marked.y)}`));
-    svg.append(text(x(marked.x) + 11, y(marked.y) + 20, marked.label, { class: "audit-strong" }));
   }
-  const heights = lines.map(line => y(line.points.at(-1)[1]) + 4);
-  const names = spreadNames(heights, top + 8, floor, LINE_HEIGHT) ?? heights;
-  lines.forEach((line, i) => {
-    const end = x(line.points.at(-1)[0]);
-    svg.append(text(Math.max(end, right) + 7, names[i], line.label, { class: `audit-name audit-${line.name}` }));
-  });
+  svg.append(...drawNames(lines, marked, { x, y, right, top, floor }));
   svg.append(text((left + right) / 2, floor + 31, below, { "text-anchor": "middle" }));
   if (hasStrip) drawGains(svg, gains, { x, left, right, from: height - STRIP + 2, to: height - 4 });
   return svg;
+}
+
+// Names stand beside the ends of their lines, with a leader where others push them away; the name of a line that ends
+// early, and that of the rule, stand where nothing runs through them.
+function drawNames(lines, marked, { x, y, right, top, floor }) {
+  const drawn = lines.map(line => line.points.map(([value, share]) => [x(value), y(share)]));
+  const taken = [];
+  const drawInside = (words, at, kind) => {
+    const size = { width: BOLD * textWidth(words), height: LINE_HEIGHT };
+    const [left, base] = placeWords(at, size, drawn, { top: 0, bottom: floor }, taken);
+    return text(left, base, words, { class: `${kind} audit-over` });
+  };
+  const found = [];
+  if (marked) found.push(drawInside(marked.label, [x(marked.x), y(marked.y)], "audit-strong"));
+  const isLast = lines.map((_, i) => right - drawn[i].at(-1)[0] < NEAR);
+  lines.forEach((line, i) => {
+    if (!isLast[i]) found.push(drawInside(line.label, drawn[i].at(-1), `audit-name audit-${line.name}`));
+  });
+  const outside = lines.filter((_, i) => isLast[i]);
+  const ends = drawn.filter((_, i) => isLast[i]).map(points => points.at(-1));
+  const heights = ends.map(end => end[1]);
+  const places = spreadNames(heights, top + 4, floor - 4, LINE_HEIGHT) ?? heights;
+  outside.forEach((line, i) => {
+    const [end, height] = ends[i];
+    found.push(rule(end + LEADER.from, height, right + LEADER.to, places[i], `audit-leader audit-${line.name}`));
+    const kind = `audit-name audit-${line.name}`;
+    found.push(text(right + LEADER.gap, places[i] + 4, line.label, { class: kind }));
+  });
+  return found;
 }
 
 function drawGains(svg, gains, { x, left, right, from, to }) {
@@ -166,7 +192,7 @@ export function drawScatter(width, { points, label }, chosen) {
 export function drawDots(width, { rows, label }) {
   const longest = Math.max(0, ...rows.map(row => textWidth(row.label)));
   const beside = longest <= width / 2;
-  const step = beside ? 25 : 33;
+  const step = beside ? 23 : 33;
   const floor = rows.length * step + 4;
   const svg = open(width, floor + 26, label);
   const left = beside ? longest + 14 : 6;

@@ -1,7 +1,9 @@
 // The report of one picture: its courses are drawn here, whatever else it says comes as it is.
 
 import { drawCurves } from "./charts.js";
+import { formatCount } from "../core/text.js";
 import { LABELLED, drawLineChart } from "../ui/line_chart.js";
+import { describeSlider } from "../ui/slider.js";
 
 const WIDTH = 380; // pixels, scaled to the width of the page
 
@@ -15,6 +17,8 @@ function drawCourse(plot) {
   plot.replaceChildren(chart);
 }
 
+const sayLooks = input => `the first ${input.value} of ${formatCount(Number(input.max), "look", "looks")}`;
+
 export function mountFaithfulness(element, host) {
   const sizes = new ResizeObserver(entries => {
     for (const { target } of entries) {
@@ -26,6 +30,7 @@ export function mountFaithfulness(element, host) {
     sizes.disconnect();
     element.querySelectorAll("[data-curves]").forEach(plot => sizes.observe(plot));
   };
+  describeSlider(element.closest("#audit-picture"), "#audit-looks", sayLooks);
   host.watch("value", draw);
   draw();
 }

@@ -36,15 +36,52 @@ export function addTitle(drawing, words) {
   return drawing;
 }
 
-// Heights of names from top to bottom, each as near to its line's end as the others let it be; null where not all
-// have room.
-export function spreadNames(heights, top, bottom, line) {
-  if (heights.length * line > bottom - top) return null;
-  const order = heights.map((_, i) => i).sort((a, b) => heights[a] - heights[b]);
-  const places = order.map(i => heights[i]);
-  for (let i = 0; i < places.length; i += 1) places[i] = Math.max(places[i], i ? places[i - 1] + line : top);
-  for (let i = places.length - 1; i >= 0; i -= 1)
-    places[i] = Math.min(places[i], i + 1 < places.length ? places[i + 1] - line : bottom);
+// Where a few words beside a point lie on no line and on no other words (`taken`, boxes as left, top, right, bottom):
+// above it or below it, nearer first; directly above where neither is free. The place is taken then.
+export function placeWords([x, y], size, lines, { top, bottom }, taken) {
+  const boxes = [-9, 9 + size.height, -9 - size.height, 9 + 2 * size.height].map(shift => {
+    const floor = y + shift;
+    return [x + 9, floor - size.height, x + 9 + size.width, floor + 3];
+  });
+  const isFree = box =>
+    box[1] >= top &&
+    box[3] <= bottom &&
+    !lines.some(points => crosses(points, box)) &&
+    !taken.some(other => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
+  const found = boxes.find(isFree) ?? boxes[0];
+  taken.push(found);
+  return [found[0], found[3] - 3];
+}
+
+// Whether a line passes through a box.
+function crosses(points, [left, top, right, bottom]) {
+  return points.slice(1).some(([x1, y1], i) => {
+    const [x0, y0] = points[i];
+    const [from, to] = [Math.max(Math.min(x0, x1), left), Math.min(Math.max(x0, x1), right)];
+    if (from > to) return false;
+    const at = x => (x1 === x0 ? y0 : y0 + ((x - x0) / (x1 - x0)) * (y1 - y0));
+    const ends = x1 === x0 ? [y0, y1] : [at(from), at(to)];
+    return Math.max(...ends) >= top && Math.min(...ends) <= bottom;
+  });
+}
+
+// Places of names from top to bottom, each as near to its line's end as the others let it be; null where not all have
+// room. `heights` is that of every name, or one for all.
+export function spreadNames(ends, top, bottom, heights) {
+  const heightOf = i => (Array.isArray(heights) ? heights[i] : heights);
+  const all = ends.map((_, i) => heightOf(i));
+  const needed = all.reduce((sum, height) => sum + height, 0);
+  if (needed > bottom - top) return null;
+  const least = Math.min(...all);
+  const order = ends.map((_, i) => i).sort((a, b) => ends[a] - ends[b]);
+  const sizes = order.map(heightOf);
+  const gap = i => (sizes[i - 1] + sizes[i]) / 2;
+  const edge = i => (sizes[i] - least) / 2;
+  const places = order.map(i => ends[i]);
+  const last = places.length - 1;
+  for (let i = 0; i <= last; i += 1) places[i] = Math.max(places[i], i ? places[i - 1] + gap(i) : top + edge(i));
+  for (let i = last; i >= 0; i -= 1)
+    places[i] = Math.min(places[i], i < last ? places[i + 1] - gap(i + 1) : bottom - edge(i));
   const found = [];
   for (const [rank, i] of order.entries()) found[i] = places[rank];
   return found;
