@@ -67,7 +67,7 @@ def test_a_copy_is_told_by_ranks() -> None:
     ranks = [trace.distributions[0].ranks.ravel() for trace in (before, after)]
     assert shown.pull is not None and shown.pull.target == (ranks[0][8] - 1, ranks[1][8] - 1)
     assert format_kept(shown, 3).startswith(
-        f"The copy's cell ranks {ranks[1][8]} of 9 now and ranked {ranks[0][8]} before."
+        f"The copy's own cell ranks {ranks[1][8]} of 9 now and ranked {ranks[0][8]} before."
     )
     kept = len(set(shown.cells[0][:3]) & set(shown.cells[1][:3]))
     assert format_kept(shown, 3).endswith(f"{kept} of the first 3 looks are at the same cells.")
@@ -86,7 +86,21 @@ def test_the_headline_says_whether_a_look_goes_to_the_copy() -> None:
     shown.__dict__["cells"] = ((1, 8, 2), (0, 1, 2))
     assert format_verdict(shown, 3).startswith("No look is at the copy, where look 2 was before")
     shown.__dict__["cells"] = ((1, 0, 2), (0, 1, 2))
-    assert format_verdict(shown, 3).startswith("None of the first 3 looks goes to the copy, whose cell ranks ")
+    assert format_verdict(shown, 3).startswith("None of the first 3 looks goes to the copy, whose own cell ranks ")
+
+
+def test_a_look_beside_the_copys_cell_is_not_said_to_go_there() -> None:
+    """The headline does not contradict the rank of the copy's own cell."""
+    shown = experiment(placement=None, copied=(0, 8))
+    shown.__dict__["cells"] = ((0, 1, 2), (0, 1, 5))  # cell 5 covers half of cell 8
+    told = "Look 3 covers at least half of the copy; before, none of the first 3 looks did."
+    assert format_verdict(shown, 3) == told
+    shown.__dict__["cells"] = ((0,), (5,))
+    assert format_verdict(shown, 1) == "The first look covers at least half of the copy; before, it was elsewhere."
+    shown.__dict__["cells"] = ((7, 1, 2), (0, 1, 5))
+    assert format_verdict(shown, 3).startswith("Look 3 covers at least half of the copy, where look 1 was already")
+    shown.__dict__["cells"] = ((0, 1, 2), (5, 1, 8))  # its own cell counts, although another look covers half before
+    assert format_verdict(shown, 3) == "Look 3 goes to the copy; before, none of the first 3 looks was there."
 
 
 def test_boxes_outside_the_picture_are_not_drawn() -> None:

@@ -44,6 +44,14 @@ class MeasuredScore:
 
 
 @dataclass(frozen=True)
+class LookAtCopy:
+    """A look that sees the copy."""
+
+    position: int  # in the order of looks
+    is_own_cell: bool  # at the copy's own cell, or at one that covers at least half of the copy
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One change of one picture. Exactly one of `placement` and `copied` is given."""
 
@@ -103,12 +111,18 @@ class Experiment:
         """Where the copy is."""
         return self.copy or (None if self.copied is None else self.before.cell_boxes()[self.copied[1]])
 
-    def find_looks_at_copy(self, k: int) -> tuple[int | None, int | None]:
-        """Return which of the first k looks covers where the copy is: unchanged, changed."""
+    def find_looks_at_copy(self, k: int) -> tuple[LookAtCopy | None, LookAtCopy | None]:
+        """Return which of the first k looks is at the copy's own cell, or else covers half of it, before and after."""
         boxes, place = self.before.cell_boxes(), self.copy_box
-        assert place is not None
-        was, now = (find_look_at([boxes[cell] for cell in cells[:k]], place) for cells in self.cells)
-        return was, now
+        assert place is not None and self.copied is not None
+        found: list[LookAtCopy | None] = []
+        for cells in (side[:k] for side in self.cells):
+            covering = find_look_at([boxes[cell] for cell in cells], place)
+            if self.copied[1] in cells:
+                found.append(LookAtCopy(cells.index(self.copied[1]), True))
+            else:
+                found.append(None if covering is None else LookAtCopy(covering, False))
+        return found[0], found[1]
 
     def find_fates(self, k: int) -> list[Fate]:
         """Return what became of the first k looks, given the first k of the changed picture; nothing for a copy."""
@@ -171,16 +185,20 @@ def _format_copy(shown: Experiment, k: int) -> str:
     assert shown.pull is not None
     was, now = shown.find_looks_at_copy(k)
     if now is not None and was is None:
+        does = "goes to the copy" if now.is_own_cell else "covers at least half of the copy"
         if k == 1:
-            return "The first look goes to the copy; before, it was elsewhere."
-        return f"Look {now + 1} goes to the copy; before, none of the first {k} looks was there."
+            return f"The first look {does}; before, it was elsewhere."
+        before = "was there" if now.is_own_cell else "did"
+        return f"Look {now.position + 1} {does}; before, none of the first {k} looks {before}."
     if now is not None and was is not None:
-        return f"Look {now + 1} is at the copy, where look {was + 1} was already: the copy may not be the reason."
+        does = "is at the copy" if now.is_own_cell else "covers at least half of the copy"
+        already = f"where look {was.position + 1} was already"
+        return f"Look {now.position + 1} {does}, {already}: the copy may not be the reason."
     if was is not None:
-        return f"No look is at the copy, where look {was + 1} was before: the copy drove it away."
+        return f"No look is at the copy, where look {was.position + 1} was before: the copy drove it away."
     cells, rank = shown.before.config.cells, shown.pull.target[1] + 1
     who = f"None of the first {k} looks goes" if k > 1 else "The first look does not go"
-    return f"{who} to the copy, whose cell ranks {rank} of {cells}."
+    return f"{who} to the copy, whose own cell ranks {rank} of {cells}."
 
 
 def format_kept(shown: Experiment, k: int) -> str:
@@ -190,7 +208,7 @@ def format_kept(shown: Experiment, k: int) -> str:
     kept = len(set(first[:k]) & set(then[:k]))
     looks = f"{kept} of the first {k} looks are" if k > 1 else f"The first look is {'' if kept else 'not '}"
     same = "at the same cells" if k > 1 else "at the same cell"
-    ranks = f"The copy's cell ranks {after + 1} of {shown.before.config.cells} now and ranked {before + 1} before."
+    ranks = f"The copy's own cell ranks {after + 1} of {shown.before.config.cells} now and ranked {before + 1} before."
     return f"{ranks} {looks.strip()} {same}."
 
 

@@ -107,7 +107,7 @@ def _list_scores(shown: Experiment) -> list[tuple[str, float | str, str]]:
     cells = shown.before.config.cells
     if (pull := shown.pull) is not None:
         return [
-            ("the copy's cell", _format_ranks(pull.target, cells), "rank before and now"),
+            ("the copy's own cell", _format_ranks(pull.target, cells), "rank before and now"),
             ("the original's cell", _format_ranks(pull.source, cells), "rank before and now"),
             ("all others", pull.others, f"rank correlation, before and now, of {pull.untouched} cells"),
         ]
