@@ -42,7 +42,7 @@ def build_site(explorer: Explorer) -> gr.Blocks:
             with build_tab("what-if"):
                 trying = build_what_if_tab(explorer, explored)
             with build_tab("accuracy"):
-                build_accuracy_tab(explorer.models.list_cards, own)
+                build_accuracy_tab(explorer.models.list_cards, own, explored.opened, explorer.landing)
             with build_tab("your-data"):
                 build_your_data_tab(evaluator, explored, own, demo)
         refresh_open_tab(tabs, explored.session, {"Compare": comparing, "What if": trying})

@@ -26,6 +26,12 @@ class CatalogueCache:
         return self.catalogue
 
 
+def find_explored_data(catalogue: Catalogue, spec: Any) -> str | None:
+    """Return the key of the data set that the explored checkpoint was measured on; None where it was on none."""
+    found = catalogue.find_measured(spec) if isinstance(spec, str) else None
+    return None if found is None else found.key
+
+
 def data_set_choices(catalogue: Catalogue, chosen: DataSet) -> dict[str, Any]:
     """Return the data sets to choose from, and the chosen one."""
     return {"choices": [(data.choice, data.key) for data in catalogue.data_sets], "value": chosen.key}

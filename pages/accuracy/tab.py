@@ -11,7 +11,13 @@ from typing import Any
 import gradio as gr
 from gradio.context import get_render_context
 
-from pages.accuracy.service import CatalogueCache, curve_choices, data_set_choices, slider_range
+from pages.accuracy.service import (
+    CatalogueCache,
+    curve_choices,
+    data_set_choices,
+    find_explored_data,
+    slider_range,
+)
 from pages.server.model_cache import Cards
 from pages.server.rpc import read_query
 from viz.accuracy.captions import render_chart_place, render_explanation, render_intro, render_legend
@@ -26,17 +32,22 @@ from viz.web.modules import build_mount_script
 MOVE_SLIDER = "looks => { TNet('showLooks', looks); return []; }"
 
 
-def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
+def build_accuracy_tab(
+    cards: Cards, own: gr.State | None = None, explored: gr.State | None = None, landing: str = ""
+) -> None:
     """Build the tab in the current context; checkpoints are asked for again whenever it is opened.
 
-    `own` holds the evaluations of this visitor's own data (`Own`s); a new one is shown when the tab is opened.
+    `own` holds the evaluations of this visitor's own data; a new one is shown when the tab is opened. `explored` holds
+    the name of the explored checkpoint, at first `landing`: the tab shows the images that it was measured on.
     """
     cache = CatalogueCache(cards)
     own = gr.State(()) if own is None else own
+    explored = gr.State(landing) if explored is None else explored
+    followed = gr.State(landing)  # the explored checkpoint that this tab knows of
     was_opened = gr.State(False)
     presented = gr.State(0)  # number of the last own evaluation that was shown unasked
     built = cache.catalogue
-    first = select_defaults(built)
+    first = select_defaults(built, find_explored_data(built, landing))
     shown_data = gr.State(first.data.key)  # the data set that curves and slider belong to
     plain: dict[str, Any] = {"apply_default_css": False}
     tab = get_render_context()
@@ -81,24 +92,31 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         return [shown.data.key, *update_controls(catalogue, shown)]
 
     def on_open(
-        request: gr.Request, mine: tuple[VisitorEvaluation, ...], before: int, opened: bool, *values: Any
-    ) -> list[Any]:
-        """Offer checkpoints that came meanwhile; what is ticked stays, unless something of one's own is new.
+        request: gr.Request, mine: tuple[VisitorEvaluation, ...], before: int, opened: bool, spec: Any, known: Any,
+        *values: Any,
+    ) -> list[Any]:  # fmt: skip
+        """Offer checkpoints that came meanwhile, and the images that a newly explored one was measured on.
 
-        Data set and axes of a link are shown when the tab is opened for the first time.
+        What is ticked stays otherwise, unless something of one's own is new. Data set and axes of a link are shown when
+        the tab is opened for the first time.
         """
         catalogue = add_visitor_data(cache.refresh(), mine)
         linked = {} if opened else dict(read_query(request))
         if not mine and linked.keys() & {"data", "x", "y"}:
             shown = select_defaults(catalogue, *(linked.get(name) for name in ("data", "x", "y")))
             axes = [gr.update(value=shown.x.name), gr.update(value=shown.y.name)]
-            return [True, shown.data.key, *axes, *update_controls(catalogue, shown), before]
-        if catalogue is built:
-            return [True, *[gr.skip()] * (len(choosers) + len(drawn) + 4)]
+            return [True, shown.data.key, *axes, *update_controls(catalogue, shown), before, spec]
         newest = mine[-1] if mine and mine[-1].number > before else None
-        shown = select(catalogue, *values) if newest is None else select_defaults(catalogue, newest.key, *values[1:3])
+        wanted = find_explored_data(catalogue, spec) if spec != known else None
+        if newest is not None:
+            wanted = newest.key
+        if catalogue is built and wanted in (None, values[0]):
+            return [True, *[gr.skip()] * (len(choosers) + len(drawn) + 4), gr.skip() if spec == known else spec]
+        is_kept = wanted in (None, values[0]) and newest is None
+        shown = select(catalogue, *values) if is_kept else select_defaults(catalogue, wanted, *values[1:3])
         changes = update_controls(catalogue, shown)
-        return [True, shown.data.key, gr.skip(), gr.skip(), *changes, before if newest is None else newest.number]
+        number = before if newest is None else newest.number
+        return [True, shown.data.key, gr.skip(), gr.skip(), *changes, number, spec]
 
     listening: dict[str, Any] = {
         "preprocess": False,
@@ -118,8 +136,8 @@ def build_accuracy_tab(cards: Cards, own: gr.State | None = None) -> None:
         **listening,
     )
     if isinstance(tab, gr.Tab):
-        opening = [was_opened, shown_data, x, y, *choosers, *drawn, presented]
-        tab.select(on_open, [own, presented, was_opened, *settings], opening, **listening)
+        opening = [was_opened, shown_data, x, y, *choosers, *drawn, presented, followed]
+        tab.select(on_open, [own, presented, was_opened, explored, followed, *settings], opening, **listening)
 
 
 def render(shown: Selection) -> list[Any]:

@@ -97,6 +97,7 @@ def test_the_landing_shows_both_kinds_of_numbers_and_the_slider_moves_them(visit
     page.on("request", lambda request: requests.append(request.url))
     rows = evaluation(BIRDS)["budgets"]
     page.focus(SLIDER)
+    expect(page.locator(SLIDER)).to_have_attribute("aria-valuetext", f"3 of {len(rows) - 1} looks")
     for key, k in (("ArrowLeft", 2), ("Home", 0), ("End", len(rows) - 1), ("ArrowLeft", len(rows) - 2)):
         page.keyboard.press(key)
         assert_shows(page, k, rows[k])
@@ -142,13 +143,22 @@ def assert_kinds_look_different(page: Page) -> None:
     measured, printed = drawn[f"measured/{BIRDS}"], drawn["published/cub:TNet-B0"]
     assert (measured["hollow"], measured["dashes"]) == (False, None)
     assert printed["hollow"] and printed["dashes"]
+    named = page.locator(f"{CHART} [data-name='published/cub:TNet-B0'] text")
+    expect(named).to_have_text(re.compile(r"^TNet-B0 \(paper\)\s*$"))
+    expect(page.locator("#accuracy-legend li:visible, #accuracy-legend h3:visible")).to_have_count(0)  # not twice
+    page.set_viewport_size({"width": 390, "height": 844})  # names would be cut here: the legend has them
+    expect(page.locator(f"{CHART} [data-name]")).to_have_count(0)
     expect(page.locator("#accuracy-legend .accuracy-measured h3")).to_have_text("Measured here")
     expect(page.locator("#accuracy-legend .accuracy-published h3")).to_have_text("Published in the paper")
+    curves = page.locator(f"{CHART} [data-curve]").count()
+    expect(page.locator("#accuracy-legend li:visible")).to_have_count(curves)
     fills = [
         page.locator(f"#accuracy-legend .accuracy-{kind} li path").last.get_attribute("fill")
         for kind in ("measured", "published")
     ]
     assert fills[0] != "none" and fills[1] == "none"
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(named).to_be_visible()
     expect(page.locator(".accuracy-head")).to_contain_text("Hollow markers, dashed lines: printed in the paper")
     expect(cell(page, f"measured/{BIRDS}", "Source")).to_have_text("measured here")
     expect(cell(page, "published/cub:TNet-B0", "Source")).to_have_text("published (paper)")
@@ -186,7 +196,10 @@ def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
 def test_curves_have_their_names_at_their_ends_and_a_marker_says_what_is_known_of_it(visit: Visit) -> None:
     page = visit()
     for name in page.locator(f"{CHART} [data-curve]").evaluate_all("all => all.map(one => one.dataset.curve)"):
-        expect(page.locator(f"{CHART} [data-name='{name}'] text")).to_have_count(1)
+        words = page.locator(f"{CHART} [data-name='{name}'] text")
+        expect(words).to_have_count(1)
+        label = page.locator(f"section:not([hidden]) tr[data-curve='{name}'] th").text_content() or ""
+        assert (words.text_content() or "").removesuffix(" (paper) ").strip() == label  # nothing is cut off
     places = page.locator(f"{CHART} [data-name] text").evaluate_all("all => all.map(one => +one.getAttribute('y'))")
     assert all(abs(a - b) >= 14 for i, a in enumerate(places) for b in places[:i])  # none lies on another
     page.locator(f"{CHART} [data-curve='measured/{BIRDS}'] path").nth(2).hover()

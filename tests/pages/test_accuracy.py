@@ -10,6 +10,7 @@ import gradio as gr
 import pytest
 
 from pages.accuracy.service import CatalogueCache
+from pages.accuracy.tab import build_accuracy_tab
 from tests.support.accuracy_page import page
 from tests.support.checkpoints import EVALUATION
 from tests.support.evaluation_cards import bundled, card
@@ -75,7 +76,7 @@ def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
     growing = list(cards)
     demo = page(growing)
     (listener,) = handlers(demo, "on_open")
-    given = [None, (), 0, False, "garden birds", "flops", "top1", [], [], [], [], 1]
+    given = [None, (), 0, False, "", "", "garden birds", "flops", "top1", [], [], [], [], 1]
     was_opened, *changes = listener.fn(*given)
     assert was_opened and all(change == gr.skip() for change in changes)
     growing.append(card(tmp_path, EVALUATION, title="Birds of the garden"))
@@ -84,6 +85,30 @@ def test_checkpoints_that_come_later_are_offered_when_the_tab_is_opened(
     assert answer["accuracy-measured"]["value"] == []  # what was ticked stays, new ones are not
     assert answer["accuracy-roles"]["visible"] is False
     assert "No curve is ticked" in answer["accuracy-table"]
+
+
+def test_the_images_that_the_explored_checkpoint_was_measured_on_are_shown(cards: list[CheckpointCard]) -> None:
+    with gr.Blocks() as demo, gr.Tabs(), gr.Tab("Accuracy"):
+        build_accuracy_tab(lambda: cards, landing="tnet-lite0-pets")
+    (shown,) = [block for block in demo.blocks.values() if block.elem_id == "accuracy-data"]
+    assert isinstance(shown, gr.Dropdown) and shown.value == "oxford-iiit pet"
+    (listener,) = handlers(demo, "on_open")
+    names = [output.elem_id for output in listener.outputs]
+
+    def open_tab(spec: str, known: str, data: str) -> dict[str, Any]:
+        """Return what changes where this checkpoint is explored, and that one was before."""
+        given = [None, (), 0, True, spec, known, data, "flops", "top1", [], [], [], [], 1]
+        return dict(zip(names, listener.fn(*given), strict=True))
+
+    birds = open_tab("tnet-lite0-cub", "tnet-lite0-pets", "oxford-iiit pet")
+    assert birds["accuracy-data"]["value"] == "cub-200-2011"
+    assert birds["accuracy-measured"]["value"] and "GFLOPs" in birds["accuracy-chart"]  # the axes stay
+    for spec, known, data in (
+        ("tnet-lite0-cub", "tnet-lite0-cub", "nabirds"),  # chosen here meanwhile
+        ("never-measured", "tnet-lite0-cub", "cub-200-2011"),
+        ("tnet-lite0-cub", "", "cub-200-2011"),  # shown already
+    ):
+        assert open_tab(spec, known, data)["accuracy-data"] == gr.skip()
 
 
 def test_the_catalogue_is_made_again_only_for_other_cards(cards: list[CheckpointCard], tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def test_every_row_is_read_with_its_backbone_and_pretraining() -> None:
         assert row.second_hand == (line["how_known"] == "second hand")
     assert sum(len(curve.points) for curve in read_peer_curves()) == len(lines)
     labels = {curve.label for curve in read_peer_curves()}
-    assert "AdaptiveNN (DeiT-S, pretrained on ImageNet-1k)" in labels
-    assert "STAM (DeiT-S, pretraining not stated)" in labels
+    assert "AdaptiveNN (DeiT-S, pretrained on ImageNet-1k), own test set" in labels
+    assert "STAM (DeiT-S, pretraining not stated), own test set" in labels
 
 
 def test_nothing_of_others_is_shown_before_somebody_ticks_it() -> None:
@@ -54,7 +54,8 @@ def test_they_are_drawn_by_flops_alone_and_those_without_flops_stand_in_the_tabl
     drawn = json.loads(build_chart_payload(only_peers("cub-200-2011", "flops")))["curves"]
     assert [(curve["x"], curve["y"]) for curve in drawn] == [([1.58, 2.8], [84.6, 87.5])]
     assert drawn[0]["known"][0] == [
-        "AdaptiveNN (DeiT-S, pretrained on ImageNet-1k)", "published by others", "top-1 84.6 %", "1.6 GFLOPs",
+        "AdaptiveNN (DeiT-S, pretrained on ImageNet-1k), own test set", "published by others", "top-1 84.6 %",
+        "1.6 GFLOPs",
     ]  # fmt: skip
     shown = only_peers("imagenet", "flops")
     assert [curve["x"] for curve in json.loads(build_chart_payload(shown))["curves"]] == [[4.85]]

@@ -127,6 +127,11 @@ class Catalogue:
         wider.data_sets = (*others, *self.data_sets)
         return wider
 
+    def find_measured(self, source: str) -> DataSet | None:
+        """Return the data set that a checkpoint was measured on, where it was."""
+        family = f"measured/{source}"
+        return next((data for data in self.data_sets if any(c.family == family for c in data.measured)), None)
+
     def get(self, key: object) -> DataSet:
         """Return the data set with this key; for anything else the first."""
         return next((data for data in self.data_sets if data.key == key), self.data_sets[0])

@@ -63,7 +63,7 @@ def _build_peer_curve(rows: list[PeerRow]) -> Curve:
     ]
     return Curve(
         id=f"peer/{first.dataset}:{first.model}:{first.backbone}",
-        label=f"{first.model} ({first.backbone}, {training})",
+        label=f"{first.model} ({first.backbone}, {training}), own test set",
         data_set=_PEER_DATA_SETS[first.dataset],
         kind="peer",
         points=tuple(points),

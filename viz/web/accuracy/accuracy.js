@@ -1,6 +1,8 @@
 // What every stop of the slider shows is on the page already; nothing is asked of the server.
 
+import { formatCount } from "../core/text.js";
 import { noteSettings } from "../ui/address.js";
+import { describeSlider } from "../ui/slider.js";
 import { drawChart, findNearest, placeRings } from "./chart.js";
 
 // The data set and the axes that are drawn are named by the heading.
@@ -14,6 +16,8 @@ export function mountAccuracy(element, host) {
 }
 
 let move = () => {}; // the slider's line and rings, on the chart that is there
+
+const sayLooks = input => `${input.value} of ${formatCount(Number(input.max), "look", "looks")}`;
 
 // The chart is drawn for the width it has, so when the tab is opened, and again where that changes.
 export function mountChart(element, host) {
@@ -29,6 +33,7 @@ export function mountChart(element, host) {
     place.querySelector("svg")?.remove();
     drawn = drawChart(chart, width);
     place.prepend(drawn.svg);
+    place.closest(".accuracy-chart")?.classList.toggle("accuracy-named", drawn.isNamed);
   }
 
   function read() {
@@ -64,6 +69,7 @@ export function mountChart(element, host) {
   }).observe(place);
   host.watch("value", read);
   read();
+  describeSlider(element.closest(".accuracy"), "#accuracy-looks", sayLooks);
 }
 
 export function showLooks(looks) {

@@ -8,14 +8,16 @@ import { buildSvg } from "../ui/dom.js";
 const LEFT = 46;
 const TOP = 44;
 const BOTTOM = 48;
-const NAMES = { share: 0.3, least: 96, most: 230 }; // width of the names at the right, of the chart's own
+const NAMES = { share: 0.3, most: 230, lines: 3 }; // width of the names at the right, of the chart's own
+const BARE = 22; // the same without names
 const LINE = 15; // pixels from one name to the next
+const WRAPPED = 13; // pixels from one line of a name to the next
+const BESIDE = 40; // pixels of leader and marker before a name
 const LETTER = 6.2; // pixels, about
 const TICKS = { x: 8, y: 7 };
 const REACH = 22; // pixels around a marker in which the pointer means it
 
-function openScale(chart, width) {
-  const gutter = Math.min(NAMES.most, Math.max(NAMES.least, NAMES.share * width));
+function openScale(chart, width, gutter) {
   const right = width - gutter;
   const bottom = chart.height - BOTTOM;
   const isLog = chart.x.type === "log";
@@ -24,7 +26,6 @@ function openScale(chart, width) {
     width,
     right,
     bottom,
-    gutter,
     ticks: chart.x.tickvals ?? listRoundValues(isLog ? chart.x.range.map(at => 10 ** at) : chart.x.range, TICKS.x),
     x: value => {
       const at = along(isLog ? Math.log10(value) : value);
@@ -85,7 +86,32 @@ const drawInterval = ({ band }, scale) =>
     { fill: band.fill },
   );
 
-function drawNames(curves, scale) {
+// Without the legend's headings, a name says whose numbers these are.
+const nameOf = ({ kind, label }) => (kind === "published" ? `${label} (paper)` : label);
+
+// A name in lines of at most so many letters; null where a word, or the whole, is longer than there is room for.
+function wrapName(name, most) {
+  const lines = [];
+  for (const word of name.split(" ")) {
+    const joined = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && joined.length <= most) lines[lines.length - 1] = joined;
+    else lines.push(word);
+  }
+  return lines.length > NAMES.lines || lines.some(line => line.length > most) ? null : lines;
+}
+
+// The names of all curves in lines, and the width they take; null where they would be cut: the legend has them then.
+function fitNames(chart, width) {
+  const gutter = Math.min(NAMES.most, NAMES.share * width);
+  const most = Math.floor((gutter - BESIDE) / LETTER);
+  const names = chart.curves.map(curve => wrapName(nameOf(curve), most));
+  const heights = names.map(lines => lines && LINE + (lines.length - 1) * WRAPPED);
+  const room = chart.height - BOTTOM - TOP;
+  if (names.includes(null) || heights.reduce((sum, height) => sum + height, 0) > room) return null;
+  return { names, heights, gutter };
+}
+
+function drawNames(curves, scale, { names, heights }) {
   const ends = curves.map(({ x, y }) => {
     const last = x.indexOf(Math.max(...x));
     return [scale.x(x[last]), scale.y(y[last])];
@@ -94,14 +120,13 @@ function drawNames(curves, scale) {
     ends.map(([, y]) => y),
     TOP,
     scale.bottom,
-    LINE,
+    heights,
   );
-  if (!places) return null; // the legend has them
-  const most = Math.floor((scale.gutter - 40) / LETTER);
-  return curves.map(({ id, label, style }, i) => {
+  return curves.map(({ id, style }, i) => {
     const [x, y] = ends[i];
-    const isCut = label.length > most;
     const left = scale.right + 14;
+    const first = places[i] + 4 - ((names[i].length - 1) * WRAPPED) / 2;
+    const lines = names[i].map((line, at) => buildSvg("tspan", { x: left + 15, y: first + at * WRAPPED }, `${line} `));
     return buildSvg(
       "g",
       { "data-name": id },
@@ -114,8 +139,7 @@ function drawNames(curves, scale) {
             "stroke-width": 2,
             "stroke-dasharray": style.dashes || null,
           }),
-      buildSvg("text", { x: left + 15, y: places[i] + 4 }, isCut ? `${label.slice(0, most - 1).trimEnd()}…` : label),
-      isCut && buildSvg("title", {}, label),
+      buildSvg("text", { x: left + 15, y: first }, lines),
     );
   });
 }
@@ -137,10 +161,11 @@ export function placeRings({ slider, scale }, chart) {
 }
 
 export function drawChart(chart, width) {
-  const scale = openScale(chart, width);
   const { curves, empty } = chart;
+  const fitted = fitNames(chart, width);
+  const scale = openScale(chart, width, fitted?.gutter ?? BARE);
   const slider = buildSvg("g", { class: "accuracy-rings" });
-  const names = curves.map(curve => curve.label).join(", ");
+  const names = curves.map(nameOf).join(", ");
   const label = curves.length
     ? `${chart.y.title} over ${chart.x.title}: ${names}. The table has the numbers.`
     : empty.join(" ");
@@ -156,11 +181,11 @@ export function drawChart(chart, width) {
           curves.map(curve => drawInterval(curve, scale)),
           slider,
           curves.map(curve => drawCurve(curve, scale)),
-          drawNames(curves, scale),
+          fitted && drawNames(curves, scale, fitted),
         ].flat(2)
       : empty.map((sentence, i) => buildSvg("text", { ...middle, y: height / 2 + 20 * i }, sentence)),
   );
-  const drawn = { svg, slider, scale, curves };
+  const drawn = { svg, slider, scale, curves, isNamed: fitted !== null };
   placeRings(drawn, chart);
   return drawn;
 }
