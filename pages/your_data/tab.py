@@ -39,6 +39,8 @@ POLICIES = (
     ("The surest of all looks (takes longer)", "surest"),
     ("Looks chosen with hindsight", "oracle"),
 )
+# A button as the browser sets it, without asking the server.
+_ENABLED, _DISABLED = (f"{{__type__: 'update', interactive: {value}}}" for value in ("true", "false"))
 
 
 def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State, demo: gr.Blocks) -> None:
@@ -49,7 +51,7 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
         gr.HTML(INTRO, **plain)
         with gr.Row(elem_classes="your-data-board"):
             with gr.Column(elem_classes="your-data-ask", min_width=0):
-                file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=130, type="filepath")
+                file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=104, type="filepath")
                 named = [gr.Textbox(label="or a folder of this machine", placeholder="a folder of class folders",
                                     elem_id="your-data-folder")] if evaluator.local else []  # fmt: skip
                 gr.HTML(render_zip_layout(ZIP_LIMITS), **plain)
@@ -66,7 +68,7 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
                                             elem_id="your-data-policies", elem_classes="your-data-ticks")  # fmt: skip
                 with gr.Row(elem_classes="your-data-buttons"):
                     start = gr.Button("Evaluate", variant="primary", elem_id="your-data-start", min_width=0)
-                    stop = gr.Button("Cancel", elem_id="your-data-stop", min_width=0)
+                    stop = gr.Button("Cancel", elem_id="your-data-stop", min_width=0, interactive=False)
             with gr.Column(elem_classes="your-data-answer", min_width=0):
                 trouble = gr.HTML("", **plain, elem_id="your-data-problem")
                 view = gr.HTML(WAITING, **plain, elem_id="your-data-result")
@@ -119,13 +121,14 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
         evaluator.pictures.release(read_session_id(request))
 
     quiet: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
-    start.click(None, None, [trouble], js="() => ''", show_progress="hidden")  # an old sentence goes at once
+    # An old sentence goes at once, and there is something to cancel until the answer comes.
+    start.click(None, None, [trouble, stop], js=f"() => ['', {_ENABLED}]", show_progress="hidden")
     start.click(
         on_start, [own, file, spec, budget, limit, policies, *named],
         [own, trouble, view, saved, failures, measured],
         show_progress="full", show_progress_on=[view], concurrency_id="evaluate",
         concurrency_limit=MAX_PARALLEL_EVALUATIONS, **quiet,
-    )  # fmt: skip
+    ).then(None, None, [stop], js=f"() => ({_DISABLED})", show_progress="hidden")  # fmt: skip
     stop.click(on_stop, None, [trouble], show_progress="hidden", concurrency_limit=8, **quiet)
     failures.click(
         on_open, [explored.calls, measured, explored.opened], [*explored.shown, refused],

@@ -173,8 +173,7 @@ def assert_nobody_else_sees_it(browser: Browser, url: str) -> None:
 
 
 def test_an_evaluation_is_cancelled_within_seconds(page: Page, place: Path) -> None:
-    page.click("#your-data-stop")
-    expect(page.locator("#your-data-problem")).to_have_text("Nothing is running.")
+    expect(page.locator("#your-data-stop")).to_be_disabled()  # nothing is running
     data = class_folders(place / "many", ("wren", "robin"), images=400)
     choose(page, zipped(data, place / "many.zip"))
     page.fill("#your-data-limit input", "800")
@@ -184,6 +183,7 @@ def test_an_evaluation_is_cancelled_within_seconds(page: Page, place: Path) -> N
     page.click("#your-data-stop")
     sentence = re.compile(r"^Cancelled after \d+ of 800 images; nothing was kept\.$")
     expect(page.locator("#your-data-problem .tn-problem")).to_have_text(sentence, timeout=5_000)
+    expect(page.locator("#your-data-stop")).to_be_disabled()
     assert page.locator(RESULT).count() == 0
     assert not [name for name in in_chart(page) if "many" in name]
 
@@ -191,6 +191,12 @@ def test_an_evaluation_is_cancelled_within_seconds(page: Page, place: Path) -> N
 def test_bad_data_gets_one_sentence_and_the_page_goes_on(page: Page, place: Path) -> None:
     page.click("#your-data-start")
     expect(page.locator("#your-data-problem")).to_have_text("Choose a zip of class folders first.")
+    expect(page.locator("#your-data-stop")).to_be_disabled()  # there is nothing to cancel after a refusal either
+    page.set_viewport_size({"width": 1440, "height": 700})
+    expect(page.locator("#your-data-start")).to_be_in_viewport(ratio=1)  # on low screens too
+    page.set_viewport_size({"width": 1440, "height": 900})
+    words = page.locator("#your-data-budget input[type=range]")
+    expect(words).to_have_attribute("aria-valuetext", "at most 10 looks")
     (place / "text.zip").write_text("no zip")
     choose(page, place / "text.zip")
     page.click("#your-data-start")
@@ -223,6 +229,8 @@ def assert_readable(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.click(".your-data-why summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    table = page.locator(".your-data-result .your-data-scroll")
+    assert table.evaluate("element => element.scrollWidth - element.clientWidth") == 0  # the costs are in view
     assert beyond(page, 390) == []
     page.add_style_tag(content="* { transition: none !important; }")
     for dark in (True, False):

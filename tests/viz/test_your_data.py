@@ -10,7 +10,14 @@ from tests.support.evaluation_cards import agreeing, bundled
 from viz.accuracy.catalogue import Catalogue, add_visitor_data
 from viz.accuracy.selection import select_defaults
 from viz.common.measured import MAX_EVALUATIONS, VisitorEvaluation, add_evaluation, read_visitor_curves
-from viz.your_data.page import ZipLimits, render_file_link, render_result, render_zip_layout
+from viz.your_data.page import (
+    FailureGallery,
+    ZipLimits,
+    render_failures,
+    render_file_link,
+    render_result,
+    render_zip_layout,
+)
 
 BIRDS = "tnet-lite0-cub"
 
@@ -78,3 +85,59 @@ def test_what_a_zip_may_hold_is_said_with_the_numbers_that_are_checked() -> None
     text = render_zip_layout(limits)
     assert "At most 7 MB, 1,234 images, 9 million pixels each." in text
     assert "those it got wrong, 3 MB at most, when this page is closed" in text
+
+
+@pytest.mark.parametrize(
+    ("difference", "interval", "said"),
+    [
+        (0.2, [0.05, 0.35], "Choosing is 20.0 points better than looks at random (95 % interval +5.0 to +35.0)."),
+        (-0.2, [-0.35, -0.05], "Choosing is 20.0 points worse than looks at random (95 % interval −35.0 to −5.0)."),
+        (-0.2, [-0.5, 0.1], "That choosing is 20.0 points worse than looks at random is not established: the 95 % "
+                            "interval −50.0 to +10.0 holds zero."),
+        (0.0, [0.0, 0.0], "There is no difference to looks at random."),
+        ("much", [0, 1], ""),
+    ],
+)  # fmt: skip
+def test_one_sentence_says_whether_choosing_paid_with_the_trained_budget(
+    difference: Any, interval: list[float], said: str
+) -> None:
+    compared = {"learned-random": {"difference": [0.0, difference, 0.9], "interval": [[0.0, 0.0], interval, [0.8, 1]]}}
+    more = {"trained_budget": [1], "comparisons": compared, "intervals": {"confidence": 0.95}}
+    [own] = add_evaluation((), BIRDS, "Birds", content(**more))
+    first = "With 1 look, its own looks are right in 60.0 % of the images and looks at random in 50.0 %."
+    assert f'<p class="your-data-verdict">{f"{first} {said}".strip()}</p>' in render_result(own, [], 1.0)
+    [untold] = add_evaluation((), BIRDS, "Birds", content())  # the largest budget, and no difference
+    assert "With 2 looks, its own looks are right in 70.0 % of the images and looks at random in 50.0 %.</p>" in (
+        render_result(untold, [], 1.0)
+    )
+
+
+def test_costs_have_their_unit_in_the_head_of_the_table() -> None:
+    [own] = add_evaluation((), BIRDS, "Birds", content())
+    text = render_result(own, [], 1.0)
+    assert '<th scope="col">GFLOPs</th></tr>' in text and text.count('<td data-label="Cost">1.0</td>') == 3
+    small = content()
+    for row in small["budgets"]:
+        row["flops"] = 2.5e7
+    small["budgets"][0].pop("flops")
+    [own] = add_evaluation((), BIRDS, "Birds", small)
+    text = render_result(own, [], 1.0)
+    assert '<th scope="col">MFLOPs</th></tr>' in text and text.count('<td data-label="Cost">25</td>') == 2
+    assert '<td data-label="Cost"></td>' in text
+
+
+@pytest.mark.parametrize(
+    ("confusions", "wrong", "said"),
+    [
+        ({("a", "b"): 2, ("c", "c"): 1}, 2, "The 2 classes with most confusions; 1 other is not in it."),
+        ({("a", "b"): 2, ("c", "c"): 1, ("d", "d"): 1}, 2,
+         "The 2 classes with most confusions; 2 others are not in it."),
+        ({(f"c{i}", f"d{i}"): 2 for i in range(7)} | {("c0", "z"): 1}, 15,
+         "The 14 classes with most confusions; 1 other and 1 failure with it are not in it."),
+    ],
+)  # fmt: skip
+def test_what_the_matrix_leaves_out_is_said_in_grammar(
+    confusions: dict[tuple[str, str], int], wrong: int, said: str
+) -> None:
+    found = FailureGallery((1,), 20, wrong, 0, {}, "", (), confusions, (), ())
+    assert said in render_failures(found)

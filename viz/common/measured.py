@@ -29,7 +29,8 @@ _LEARNED = "learned"
 _MAX_MACHINE_NAME = 60  # characters
 MAX_EVALUATIONS = 5  # of one visitor
 VISITOR_PREFIX = "Your data"
-_NEEDED = ("schema", "dataset", "budgets", "policies", "attention", "intervals", "stopping", "run")  # for curves
+_OF_CURVES = ("schema", "dataset", "budgets", "policies", "attention", "intervals", "stopping", "run")
+_NEEDED = (*_OF_CURVES, "trained_budget", "comparisons")  # and for the sentence about them
 
 
 def read_measured_curves(about: CheckpointCard) -> list[Curve]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from tnet_core.schemas.evaluation import parse_evaluation
 from viz.common.curves import Curve, CurvePoint
+from viz.common.evaluation import item_at, read_estimate, read_list, read_mapping, read_share
 from viz.common.measured import VisitorEvaluation, read_visitor_curves
 from viz.common.page import format_file_name, render_download
 from viz.common.templates import render_macro
-from viz.common.text import make_readable
+from viz.common.text import format_accuracy, format_budget, format_percent, format_points, make_readable
 
 _render = partial(render_macro, "your_data/your_data.html")
 INTRO, WAITING = _render("intro"), _render("waiting")
@@ -24,6 +25,11 @@ _COLUMNS = {
     "mean": "Same looks",
     "surest": "Surest",
     "oracle": "Hindsight",
+}
+_RIVALS = {
+    "centre": "looks from the centre outwards",
+    "random": "looks at random",
+    "mean": "the same looks for every image",
 }
 _MAX_CLASSES = 14  # in the matrix
 
@@ -74,9 +80,57 @@ def render_zip_layout(limits: ZipLimits) -> str:
 
 
 def render_result(own: VisitorEvaluation, notices: Sequence[str], seconds: float) -> str:
-    """Render what was measured on what, what was left out, and the accuracies."""
-    tables = [_build_table(group) for group in _group_curves(read_visitor_curves(own))]
-    return _render("result", own, parse_evaluation(own.content), notices, seconds, tables)
+    """Render whether choosing looks paid, what was measured on what, what was left out, and the accuracies."""
+    groups = _group_curves(read_visitor_curves(own))
+    tables = [_build_table(group) for group in groups]
+    return _render(
+        "result", own, parse_evaluation(own.content), describe_choosing(own, groups), notices, seconds, tables
+    )
+
+
+def describe_choosing(own: VisitorEvaluation, groups: Sequence[Mapping[str, Curve]]) -> str:
+    """Say how often the network is right with its own looks, and with looks that nobody chooses by the picture.
+
+    It is about the budget of training, or the largest where that was not measured.
+    """
+    if not groups:
+        return ""
+    trained = tuple(k for k in read_list(own.content, "trained_budget") if isinstance(k, int))
+    group = next((g for g in groups if any(p.budget == trained for p in g[""].points)), groups[-1])
+    point = next((p for p in group[""].points if p.budget == trained), group[""].points[-1])
+    if point.top1 is None or not any(point.budget):
+        return ""
+    rivals = [
+        (role, words, other.top1)
+        for role, words in _RIVALS.items()
+        if role in group and (other := _find_same_budget(group[role], point)) is not None and other.top1 is not None
+    ]
+    shares = [f"its own looks are right in {format_accuracy(point.top1)} of the images"]
+    shares += [f"{words} in {format_accuracy(top1)}" for _, words, top1 in rivals]
+    listed = shares[0] if len(shares) == 1 else f"{', '.join(shares[:-1])} and {shares[-1]}"
+    sentence = f"With {format_budget(point.budget)}, {listed}."
+    at = [result.budget for result in parse_evaluation(own.content).results].index(point.budget)
+    for role, words, _ in rivals[:1]:
+        sentence += _describe_difference(own.content, role, words, at)
+    return sentence
+
+
+def _describe_difference(content: Mapping[str, Any], role: str, words: str, at: int) -> str:
+    """Say by how much choosing is better or worse, and whether that is in doubt; empty where it is unknown."""
+    compared = read_mapping(read_mapping(content, "comparisons"), f"learned-{role}")
+    ends = item_at(read_list(compared, "interval"), at)
+    found = read_estimate(item_at(read_list(compared, "difference"), at), ends)
+    if found is None or found.interval is None:
+        return ""
+    if not found.value:
+        return f" There is no difference to {words}."
+    size = f"{100 * abs(found.value):.1f} points {'better' if found.value > 0 else 'worse'} than {words}"
+    confidence = read_share(read_mapping(content, "intervals").get("confidence"))
+    name = "interval" if confidence is None else f"{format_percent(confidence)} interval"
+    interval = f"{name} {format_points(found.interval[0])} to {format_points(found.interval[1])}"
+    if found.is_clear:
+        return f" Choosing is {size} ({interval})."
+    return f" That choosing is {size} is not established: the {interval} holds zero."
 
 
 def _group_curves(curves: Sequence[Curve]) -> list[dict[str, Curve]]:

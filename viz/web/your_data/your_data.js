@@ -1,6 +1,7 @@
 // Failures of an evaluation: one filter at a time, by cause or by a cell of the confusion matrix; a click opens one.
 
 import { formatCount } from "../core/text.js";
+import { describeSlider } from "../ui/slider.js";
 
 export function mountFailures(element, host) {
   let filter = { show: "all" };
@@ -48,4 +49,9 @@ export function mountFailures(element, host) {
     draw();
   });
   draw();
+  describeSlider(
+    element.closest(".your-data"),
+    "#your-data-budget",
+    input => `at most ${formatCount(Number(input.value), "look", "looks")}`,
+  );
 }
