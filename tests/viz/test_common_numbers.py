@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from viz.common.text import format_factor, format_fixed, format_flops, format_number, format_percent, format_signed
+from viz.common.text import (
+    format_data_set,
+    format_factor,
+    format_fixed,
+    format_flops,
+    format_number,
+    format_percent,
+    format_signed,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,3 +41,19 @@ def test_units_are_written() -> None:
     assert format_percent(0.2345) == "23 %"
     assert format_factor(1.61) == "1.6×"
     assert format_flops(1_178_852_290) == "1.2 GFLOPs"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("imagenet_sample + cub200/train", "ImageNet and CUB-200-2011"),
+        ("measured on imagenet_sample + cub200/train held-out, 353 images",
+         "measured on ImageNet and CUB-200-2011 held-out, 353 images"),
+        ("imagenet_val, 5 images", "ImageNet, 5 images"),
+        ("Oxford-IIIT Pet validation", "Oxford-IIIT Pet validation"),
+        ("my/cub200/train", "my/cub200/train"),
+        ("cub200/training", "cub200/training"),
+    ],
+)  # fmt: skip
+def test_data_sets_have_their_names_where_an_evaluation_names_folders(text: str, written: str) -> None:
+    assert format_data_set(text) == written

@@ -17,6 +17,7 @@ from tnet_core.checkpoints import CheckpointCard
 from viz.accuracy.published import DATA_SETS, read_peer_curves, read_published_curves
 from viz.common.curves import ROLES, Curve
 from viz.common.measured import VISITOR_PREFIX, VisitorEvaluation, read_measured_curves, read_visitor_curves
+from viz.common.text import format_data_set
 
 _MAX_SLIDER_LOOKS = 1000
 _MAX_SLIDER_STOPS = 60  # what each shows is sent along
@@ -101,7 +102,7 @@ class Catalogue:
         found = [
             DataSet(
                 key=f"{name}{'/agreement' if agreement else ''}",
-                name=printed.get(name, members[0].data_set),
+                name=printed.get(name, format_data_set(members[0].data_set)),
                 curves=tuple(members),
                 agreement=agreement,
             )

@@ -33,7 +33,7 @@ from viz.common.evaluation import (
     read_text,
 )
 from viz.common.measured import read_measured_curves
-from viz.common.text import make_readable
+from viz.common.text import format_data_set, make_readable
 
 REPLACED_BY = ("mean", "centre", "random", "surest")  # what the learned policy is compared with
 _POLICIES = ("learned", *REPLACED_BY, "oracle")
@@ -56,7 +56,7 @@ def read_audit(about: CheckpointCard) -> Audit | None:
     reasons = {name: read_text(read_mapping(policies, name).get("left_out")) for name in _POLICIES}
     return Audit(
         title=about.title or about.source,
-        where=evaluation.where,
+        where=format_data_set(evaluation.where),
         plain=not any(result.budget for result in evaluation.results),
         agreement=is_agreement(evaluation),
         confidence=read_share(read_mapping(raw, "intervals").get("confidence")),

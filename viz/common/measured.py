@@ -24,6 +24,7 @@ from viz.common.evaluation import (
     read_share,
     read_text,
 )
+from viz.common.text import format_data_set
 
 _LEARNED = "learned"
 _MAX_MACHINE_NAME = 60  # characters
@@ -57,7 +58,7 @@ class _CurveReader:
             "data_set": evaluation.dataset,
             "kind": "measured",
             "family": self.id,
-            "source": evaluation.where,
+            "source": format_data_set(evaluation.where),
             "agreement": is_agreement(evaluation),
             "confidence": read_share(read_mapping(self.raw, "intervals").get("confidence")),
             "timed_on": _format_machine(self.raw),

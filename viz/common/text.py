@@ -11,6 +11,9 @@ from tnet_core import Trace
 
 _MINUS = "\N{MINUS SIGN}"
 _MAX_DECIMALS = 4  # smaller values are zero for a reader
+# Folders that evaluations without labels name, since they are of no one data set.
+_DATA_SETS = {"imagenet_sample": "ImageNet", "imagenet_val": "ImageNet", "cub200/train": "CUB-200-2011"}
+_FOLDERS = re.compile(rf"(?<![\w/])(?:{(one := '|'.join(_DATA_SETS))})(?: \+ (?:{one}))*(?![\w/])")
 _MAX_NAME = 40  # characters; what is longer does not fit beside its number
 
 
@@ -115,6 +118,11 @@ def make_readable(name: str) -> str:
     bare = re.sub(r"^\d+[._ ]+(?=\D)", "", name)
     words = bare.replace("_", " ").partition(",")[0].strip() or name
     return words if len(words) <= _MAX_NAME else words[: _MAX_NAME - 1].rstrip() + "…"
+
+
+def format_data_set(text: str) -> str:
+    """Return a text with data sets by their names, where an evaluation names folders: 'ImageNet and CUB-200-2011'."""
+    return _FOLDERS.sub(lambda found: " and ".join(_DATA_SETS[name] for name in found[0].split(" + ")), text)
 
 
 def find_class(names: tuple[str, ...], label: str) -> int | None:

@@ -14,7 +14,7 @@ from tnet_core.checkpoints import BudgetResult, CheckpointCard, Evaluation
 from viz.common.evaluation import is_agreement, read_list, read_mapping, read_number, read_share
 from viz.common.page import render_notices, render_untrained
 from viz.common.templates import render_macro
-from viz.common.text import format_budget, format_class_name, format_percent
+from viz.common.text import format_budget, format_class_name, format_data_set, format_percent
 from viz.explore.gallery import find_picture_kind, render_invitation
 
 _MAX_ROWS = 8  # of the table of budgets
@@ -26,9 +26,9 @@ def render_card(about: CheckpointCard) -> str:
     rows = [
         ("Name", about.title or about.source),
         ("About", about.description),
-        ("Trained on", _read_text(about, "dataset")),
+        ("Trained on", format_data_set(_read_text(about, "dataset"))),
         ("Measured on", _format_measured(about.evaluation)),
-        ("Numbers", about.numbers),
+        ("Numbers", format_data_set(about.numbers)),
         ("Licence", format_licence(about)),
         ("Files", about.origin),
     ]
@@ -62,7 +62,7 @@ def find_trained_result(about: CheckpointCard) -> BudgetResult | None:
 def _format_measured(evaluation: Evaluation | None) -> str:
     if evaluation is None:
         return "nothing yet: the checkpoint has no evaluation.json"
-    where = f"{evaluation.dataset}, split {evaluation.split}, {evaluation.size} images"
+    where = f"{format_data_set(evaluation.dataset)}, split {evaluation.split}, {evaluation.size} images"
     return (
         f"{where}; counted is agreement with the backbone's answer for the whole image, not accuracy"
         if is_agreement(evaluation)
