@@ -17,6 +17,7 @@ from pages.your_data.service import Evaluator
 from pages.your_data.tab import build_your_data_tab
 from viz.common import style
 from viz.common.page import build_page_head, render_masthead
+from viz.web.modules import build_mount_script
 
 TABS = {
     "explore": "Explore", "compare": "Compare", "audit": "Audit", "what-if": "What if",
@@ -35,6 +36,8 @@ def build_site(explorer: Explorer) -> gr.Blocks:
             with build_tab("explore"):
                 explored = build_explore_tab(explorer, demo)
                 build_faithfulness_panel(explorer, explored)
+                end = build_mount_script("mountEnd")
+                gr.HTML('<div class="tn-end"></div>', js_on_load=end, apply_default_css=False, elem_id="explore-end")
             with build_tab("compare"):
                 comparing = build_compare_tab(explorer, explored)
             with build_tab("audit"):

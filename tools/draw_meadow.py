@@ -21,6 +21,7 @@ PLACE = (0.62, 0.36)  # of the free way to the right and down
 _BOX = (110, 260, 800, 1000)  # around the bee in its photograph
 _DARK, _LIGHT = np.array([62, 88, 40.0]), np.array([150, 172, 92.0])
 _BLADES = 6_000
+QUALITY = 32  # of the JPEG tiles
 
 
 def cut_out_bee() -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--at", nargs=2, type=float, default=PLACE, help="where the bee is, as two shares")
     parser.add_argument("--out", type=Path, default=EXAMPLES_FOLDER / "meadow.tif")
-    parser.add_argument("--quality", type=int, default=32)
+    parser.add_argument("--quality", type=int, default=QUALITY)
     arguments = parser.parse_args()
     meadow = draw_meadow()
     box = hide_bee(meadow, tuple(arguments.at))

@@ -111,9 +111,14 @@ def _find_example(explorer: Explorer, spec: str, link: Link, wrong: dict[str, st
 
 
 def _check_mode(explorer: Explorer, spec: str, where: int, link: Link, wrong: dict[str, str]) -> Link:
-    """Return the link, with looks as in training unless the picture can be looked at as it says."""
-    config = explorer.models.open(spec).config
-    if not wrong.keys() & {"sampling", "levels"}:
+    """Return the link, with looks as in training unless the picture can be looked at as it says.
+
+    One that says nothing about it leaves the choice to the picture.
+    """
+    config, is_wrong = explorer.models.open(spec).config, bool(wrong.keys() & {"sampling", "levels"})
+    if link.sampling is None and link.levels is None and not is_wrong:
+        return link
+    if not is_wrong:
         try:
             found = explorer.simplify_mode(spec, where, link.mode)
             if (link.sampling or config.sampling) == (found.sampling or config.sampling):

@@ -42,6 +42,7 @@ Scene = tuple[Session, str]  # and what the stage is sent, as JSON
 Looks = tuple[int, ...]  # positions in `trace.locations`
 MAX_EXAMPLES = 64  # remembered traversals of examples, about 0.5 MB each; all that are bundled, in their own mode
 LANDING = "tnet-lite0-pets"  # its first example shows in one look what this is about
+DIVE = "tnet-lite0-imagenet"  # finds the animal in the example that is as large as a hundred photographs
 
 
 class Explorer:
@@ -81,6 +82,12 @@ class Explorer:
         """Return the examples that suit the checkpoint, then those that were fetched for it."""
         own = list_drawings() if spec == UNTRAINED else list_pictures(find_picture_kind(self.read_card(spec)))
         return own + self._fetched.get(spec, ())
+
+    def find_dive(self, spec: str) -> ExamplePicture | None:
+        """Return the example to dive into, for the page that a visitor arrives at; another checkpoint looks at it."""
+        if spec != self.landing or spec == DIVE or DIVE not in (choice.spec for choice in self.models.choices):
+            return None
+        return next((picture for picture in list_pictures("photo") if picture.deep), None)
 
     def has_more_pictures(self, spec: str) -> bool:
         """Tell whether there are examples that nobody fetched yet."""

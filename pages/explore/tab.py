@@ -13,7 +13,7 @@ import gradio as gr
 import tnet_core as tn
 from pages.explore.images import read_file, read_part
 from pages.explore.open_link import build_address, open_link
-from pages.explore.service import Explorer, Tell
+from pages.explore.service import DIVE, Explorer, Tell
 from pages.limits import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.sampling import parse_mode
 from pages.server.access import is_local_request, resolve_local_file
@@ -58,7 +58,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     with gr.Row(elem_id="explore-top", elem_classes=place):
         with gr.Row(elem_id="explore-pick"):
             examples = gr.HTML(
-                render_gallery(explorer.list_pictures(spec), 0),
+                render_gallery(explorer.list_pictures(spec), 0, explorer.find_dive(spec)),
                 js_on_load=build_mount_script("mountGallery", "click"),
                 **plain,
                 elem_id="explore-gallery",
@@ -68,11 +68,11 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
                 camera = build_mount_script("mountUploads")
                 gr.HTML(read_elements("explore/camera.html"), js_on_load=camera, **plain, elem_id="explore-camera")
                 more = gr.Button("More examples", size="md", elem_id="explore-more", **first.more)
+                named = build_path_field() if explorer.local else None
                 invited = gr.HTML(**first.invitation, **plain, elem_id="explore-invitation")
         with gr.Row(elem_id="explore-source"):
             chooser = gr.Dropdown(label="Checkpoint", filterable=False, elem_id="explore-chooser", **first.chooser)
             about = gr.HTML(**first.card, **plain, elem_id="explore-card")
-            named = build_path_field() if explorer.local else None
     notice = gr.HTML(**first.notice, **plain, elem_id="explore-notice")
     problem = gr.HTML("", **plain, elem_id="explore-problem")
     mount = build_mount_script("mountExplore")
@@ -88,7 +88,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     def show(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
         selected = where if isinstance(where, int) else None
         sent = push(sent, link=build_address(explorer, spec, where), **extra)
-        return [made, sent, render_gallery(explorer.list_pictures(spec), selected), render_warning(sentence)]
+        gallery = render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec))
+        return [made, sent, gallery, render_warning(sentence)]
 
     def show_problem(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), render_problem(str(error))]
@@ -117,9 +118,13 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             *show(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
         ]
 
-    def on_example(order: PageCalls, spec: str, event: gr.EventData) -> list[Any]:
+    def on_example(order: PageCalls, spec: str, event: gr.EventData, progress: gr.Progress = PROGRESS) -> list[Any]:
         number = read_event(event).get("example")
-        return attempt(order, spec, number if type(number) is int else -1)
+        if number == "dive":
+            pictures = explorer.list_pictures(DIVE)
+            where = next((at for at, picture in enumerate(pictures) if picture.deep), -1)
+            return open_at(order, DIVE, where, spec, progress, opens="dive")
+        return [*still, *attempt(order, spec, number if type(number) is int else -1)]
 
     def on_upload(order: PageCalls, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
         return attempt(order, spec, str(file), lambda what: progress(0, desc=what))
@@ -140,8 +145,13 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         where: Where = kept if isinstance(kept, str) and Path(kept).is_file() else 0
         return open_at(order, target if isinstance(target, str) else "", where, spec, progress)
 
-    def open_at(order: PageCalls, target: str, where: Where, spec: str, progress: gr.Progress) -> list[Any]:
-        """Open a picture under another checkpoint than the one the page is at, or under the same."""
+    def open_at(
+        order: PageCalls, target: str, where: Where, spec: str, progress: gr.Progress, **extra: Any
+    ) -> list[Any]:
+        """Open a picture under another checkpoint than the one the page is at, or under the same.
+
+        `opens` names a part of the stage that is opened with it.
+        """
         progress(0, desc="Opening the checkpoint")
         picture_request = order.request_checkpoint(target)
         try:
@@ -155,7 +165,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
         if not order.accept(picture_request, made, where):
             return [*still, *nothing]
-        return [target, *list_updates(new), *show(target, where, made, sent)]
+        return [target, *list_updates(new), *show(target, where, made, sent, **extra)]
 
     def on_sample(
         order: PageCalls, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
@@ -189,7 +199,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         if not order.is_at(spec):
             return [gr.skip()] * 3
         selected = order.where if isinstance(order.where, int) else None
-        return [render_gallery(explorer.list_pictures(spec), selected), gr.update(visible=False), ""]
+        gallery = render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec))
+        return [gallery, gr.update(visible=False), ""]
 
     def on_steer(order: PageCalls, session: Session | None, event: gr.EventData) -> list[Any]:
         def run(call: dict[str, Any]) -> list[Any]:
@@ -234,7 +245,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     wait: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": [view], "api_visibility": "private"} | run
     demo.load(on_load, [order], [opened, *panel_parts, *chosen], **wait)
     # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
-    examples.click(on_example, [order, opened], chosen, trigger_mode="multiple", **wait)
+    examples.click(on_example, [order, opened], [opened, *panel_parts, *chosen], trigger_mode="multiple", **wait)
     read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
     upload.upload(on_upload, [order, opened, upload], chosen, **read)
     if named is not None:

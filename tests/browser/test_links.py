@@ -121,9 +121,10 @@ def test_a_copied_link_shows_the_same_page_in_another_browser(
     by_hand.attend(3, cell, 0)
     steered, shown = by_hand.trace(), [*looks, len(trace.locations)][:-2]
     assert_shows(page, steered, shown, cls=2, versus=0)
-    page.click(".tn-link button")
-    expect(page.locator(".tn-link button")).to_have_text("Copied")
+    page.click("[data-opens=share]")
+    expect(page.locator(".tn-share [role=status]")).to_have_text("Link copied.")
     link = page.evaluate("navigator.clipboard.readText()")
+    page.keyboard.press("Escape")
     page.wait_for_function("link => location.href === link", arg=link)  # the address bar says the same
     other = elsewhere(link)
     assert_shows(other, steered, shown, cls=2, versus=0)
@@ -175,7 +176,8 @@ def test_the_address_follows_the_page_and_holds_nothing_about_a_picture_of_ones_
     page.wait_for_function("!location.search.includes('example')")
     parts = {"checkpoint": ["birds"], "picture": ["own"], "looks": ["3"], "against": ["rival"]}
     assert query(page) == {"__theme": ["dark"]} | parts
-    expect(page.locator(".tn-link button")).to_have_text("Copy link, without your picture")
+    page.click("[data-opens=share]")
+    expect(page.locator(".tn-share-note")).to_contain_text("Your picture stays with you")
 
 
 def drawn(seed: int) -> bytes:
@@ -189,10 +191,10 @@ def test_without_a_clipboard_the_link_can_be_copied_by_hand(elsewhere: Visit, li
         f"{linked.address}/?__theme=light&__sign=secret&looks=1",
         "Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined });",
     )
-    page.click(".tn-link button")
-    field = page.locator(".tn-link input")
-    expect(field).to_be_visible()
-    expect(field).to_have_value(f"{linked.address}/?__theme=light&checkpoint=birds&example=nuthatch&looks=1")
+    page.click("[data-opens=share]")
+    expect(page.locator(".tn-share [role=status]")).to_have_text("Copy the link from the field.")
+    field = page.locator(".tn-share-link input")
+    expect(field).to_have_value(f"{linked.address}/?checkpoint=birds&example=nuthatch&looks=1&against=none")
     assert page.evaluate("getSelection().toString()") == field.input_value()
 
 

@@ -46,8 +46,12 @@ def test_six_steps_tell_the_numbers_of_the_trace_and_mark_their_place(visit: Vis
     page.keyboard.press("Enter")  # Next has the focus
     step(page, 3)
     grid = reference.distributions[0]
+    best = int(grid.lift.argmax())
+    marked = page.locator(".tn-tour-best").evaluate_all("all => all.map(e => [...e.parentElement.children].indexOf(e))")
+    assert marked == [best]
     expect(page.locator(SENTENCE)).to_contain_text(
-        f"cell {int(grid.lift.argmax()) + 1} is first, {format_factor(float(grid.lift.max()))} as likely as by chance"
+        f"the marked one (row {best // 5 + 1}, column {best % 5 + 1}) is first, "
+        f"{format_factor(float(grid.lift.max()))} as likely as by chance"
     )
     np.testing.assert_allclose(numbers(page), [grid.probabilities.max()], **close)
     assert page.locator(".tn-tour-cells b").all_text_contents() == [str(rank) for rank in grid.ranks.ravel()]

@@ -44,7 +44,8 @@ def format_signed(value: float) -> str:
 
 
 def format_percent(share: float | None) -> str:
-    return "" if share is None else f"{format_number(100 * share)} %"
+    """Write a share as per cent; the sign stays on the line of its number."""
+    return "" if share is None else f"{format_number(100 * share)}\N{NO-BREAK SPACE}%"
 
 
 def format_points(share: float) -> str:
@@ -74,7 +75,7 @@ def format_flops(flops: float | None) -> str:
 
 def format_accuracy(share: float | None) -> str:
     """Return a share as per cent with one decimal: differences between budgets are often smaller than a per cent."""
-    return "" if share is None else f"{100 * share:.1f} %"
+    return "" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
 def format_interval(ends: tuple[float, float] | None) -> str:

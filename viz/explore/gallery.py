@@ -35,6 +35,7 @@ class ExamplePicture:
     label: str | None = None  # class it is known to show
     deep: bool = False  # its looks are cut from its own pixels, as deep as these go
     story: str = ""  # why it was chosen, where it was chosen for what happens
+    focus: tuple[float, float] | None = None  # middle of its main object, as shares: a thumbnail keeps that in view
 
     def open(self) -> Path | np.ndarray:
         """Return what `ImageSource.open` takes."""
@@ -57,10 +58,18 @@ def list_pictures(kind: str, folder: Path = EXAMPLES_FOLDER) -> tuple[ExamplePic
             item.label or None,
             item.deep,
             item.stories.get(kind, ""),
+            _find_middle(item),
         )
         for item in there
     )
     return found or list_drawings()
+
+
+def _find_middle(item: ListedPicture) -> tuple[float, float] | None:
+    if len(item.box) != 4:
+        return None
+    x0, y0, x1, y1 = item.box
+    return (x0 + x1) / 2, (y0 + y1) / 2
 
 
 def _format_credit(item: ListedPicture) -> str:
@@ -75,10 +84,11 @@ def build_hub_picture(name: str, path: Path, credit: str) -> ExamplePicture:
     return ExamplePicture(words[:1].upper() + words[1:], path, credit)
 
 
-def render_gallery(pictures: Sequence[ExamplePicture], selected: int | None) -> str:
-    """Render buttons of the examples; `data-example` is what a click reports."""
+def render_gallery(pictures: Sequence[ExamplePicture], selected: int | None, dive: ExamplePicture | None = None) -> str:
+    """Render buttons of the examples; `data-example` is what a click reports. `dive` is of another checkpoint."""
     shown = [(picture, _encode_thumbnail(picture)) for picture in pictures]
-    return render_macro("explore/explore.html", "gallery", shown, selected)
+    further = None if dive is None else (dive, _encode_thumbnail(dive))
+    return render_macro("explore/explore.html", "gallery", shown, selected, further)
 
 
 def render_invitation(kind: str, classes: int) -> str:

@@ -21,6 +21,19 @@ export function mountExplore(element, host) {
   followAddress();
 }
 
+// What can be taken along stands below the last panel of the tab, which is a component of its own.
+export function mountEnd(element) {
+  const end = element.querySelector(".tn-end");
+  const move = () => {
+    const files = document.querySelector(".tn-stage[data-state=shown] > .tn-export");
+    if (files) end.append(files);
+    return Boolean(files);
+  };
+  if (move()) return;
+  const watcher = new MutationObserver(() => move() && watcher.disconnect());
+  watcher.observe(document.body, { subtree: true, attributes: true, attributeFilter: ["data-state"] });
+}
+
 // Parts of Explore that a click opens, from wherever on the page.
 async function openPart(name, stage, look, button) {
   if (stage.offsetParent === null) showExplore();

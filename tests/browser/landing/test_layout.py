@@ -12,6 +12,7 @@ from tests.browser.landing.visit import OPENING, Open
 from tests.browser.reading import wait_for_looks
 
 WIDTHS = [(1440, 900), (1024, 768), (390, 844)]
+ABOVE_THE_FOLD = (".tn-photo", ".tn-moment", "[data-go=play]", ".tn-scrub input")
 TABS = ("Compare", "Audit", "What if", "Accuracy vs locations", "Your data")
 
 
@@ -31,14 +32,35 @@ def test_nothing_moves_under_the_eyes_of_who_arrives_or_opens_a_tab(arrive: Open
         assert page.evaluate("shifted") < 0.1, name
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
+def test_stepping_moves_nothing(arrive: Open, width: int, height: int) -> None:
+    page = arrive(width=width, height=height, motion=False)
+    page.focus(".tn-scrub input")
+
+    def measure() -> list[float]:
+        boxes = [page.locator(place).bounding_box() for place in (".tn-photo", "[data-go=play]", ".tn-decision")]
+        return [box["y"] for box in boxes if box is not None]
+
+    before = measure()
+    assert len(before) == 3
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+        assert measure() == before
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert measure() == before
+
+
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
 def test_picture_and_play_are_above_the_fold_and_the_picture_is_as_bright_as_it_is(
     arrive: Open, width: int, height: int
 ) -> None:
     page = arrive(width=width, height=height, motion=False)
-    for place in (".tn-photo", "[data-go=play]"):
-        box = page.locator(place).bounding_box()
-        assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height, place
+    places = {place: page.locator(place).bounding_box() for place in ABOVE_THE_FOLD}
+    assert all(box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height for box in places.values())
+    if width > 1200:
+        share = page.locator("[data-opens=share]").bounding_box()
+        assert share is not None and share["y"] + share["height"] <= height
     dark = page.locator(".tn-tint > div").evaluate_all(
         "cells => cells.map(cell => getComputedStyle(cell).backgroundColor).filter(c => !/, 0\\)$|transparent/.test(c))"
     )

@@ -20,8 +20,8 @@ from viz.examples import EXAMPLES_FOLDER
 MOMENT = ".tn-moment"
 
 
-def write_moment(trace: tn.Trace, k: int) -> str:
-    """The sentence as it follows from the trace alone."""
+def write_moment(trace: tn.Trace, k: int, step: bool = True) -> str:
+    """The sentence as it follows from the trace alone: of a step, or of all looks together."""
 
     def believe(looks: int) -> tuple[int, float]:
         share = trace.probabilities(looks)
@@ -31,12 +31,18 @@ def write_moment(trace: tn.Trace, k: int) -> str:
     belief = f"{format_class_name(trace, now)} {format_percent(sure)}"
     if k == 0:
         return f"From the thumbnail: {belief}."
+    if not step:
+        first, sure_first = believe(0)
+        thumbnail = f"{format_class_name(trace, first)} {format_percent(sure_first)}"
+        count = "1 look" if k == 1 else f"{k} looks"
+        return f"From the thumbnail: {thumbnail}. After {count}: {'still ' if first == now else ''}{belief}."
     then, before = believe(k - 1)
     origin = "From the thumbnail" if k == 1 else "After 1 look" if k == 2 else f"After {k - 1} looks"
-    gain = format_signed(100 * (sure - float(trace.probabilities(k - 1)[now])))
+    points = 100 * (sure - float(trace.probabilities(k - 1)[now]))
+    gain = "no change" if abs(points) < 0.1 else f"{format_signed(points)} points"
     return (
         f"{origin}: {format_class_name(trace, then)} {format_percent(before)}. It looks here: {k}. "
-        f"{'Still' if now == then else 'Now'} {belief}, {gain} points."
+        f"{'Still' if now == then else 'Now'} {belief}, {gain}."
     )
 
 
@@ -47,6 +53,7 @@ def test_the_page_opens_with_a_picture_whose_answer_one_look_changes(arrive: Ope
     expect(page.locator("#explore-chooser input")).to_have_value("Pets, 37 breeds")
     beliefs = [int(dogs.logits(k).argmax()) for k in range(OPENING + 1)]
     assert beliefs[0] != beliefs[1] == beliefs[2]
+    expect(page.locator(MOMENT)).to_have_text(write_moment(dogs, OPENING, step=False))  # the whole story
     assert page.url.endswith("/?")  # the landing has the short address
 
 
@@ -112,6 +119,11 @@ def test_the_sentence_says_what_the_trace_says_at_every_step(arrive: Open, dogs:
         expect(moment).to_have_text(write_moment(dogs, k))
         assert page.get_attribute(".tn-scrub input", "aria-valuetext") == f"{k} of 25 looks"
         page.keyboard.press("ArrowRight")
+    for key, k in (("4", 4), ("9", 9)):  # not a step
+        page.keyboard.press(key)
+        expect(moment).to_have_text(write_moment(dogs, k, step=False))
+    page.click("[data-go=last]")
+    expect(moment).to_have_text(write_moment(dogs, len(dogs.locations), step=False))
 
 
 def test_it_plays_once_on_arrival_and_the_address_stays_short(arrive: Open, dogs: tn.Trace) -> None:
@@ -119,6 +131,7 @@ def test_it_plays_once_on_arrival_and_the_address_stays_short(arrive: Open, dogs
     for k in range(OPENING + 1):
         expect(page.locator(MOMENT)).to_have_text(write_moment(dogs, k))
     expect(page.locator("[data-go=play]")).to_have_attribute("aria-label", "Play")  # it has ended
+    expect(page.locator(MOMENT)).to_have_text(write_moment(dogs, OPENING, step=False))
     page.wait_for_timeout(2500)
     assert_shows(page, dogs, OPENING)
     assert page.url.endswith("/?")
@@ -158,7 +171,7 @@ def test_a_page_without_a_server_does_not_play_by_itself(
     page.reload()
     page.wait_for_selector(FINISHED)
     expect(page.locator("[data-go=play]")).to_have_attribute("aria-label", "Play")
-    expect(page.locator(MOMENT)).to_have_text(write_moment(dogs, OPENING))
+    expect(page.locator(MOMENT)).to_have_text(write_moment(dogs, OPENING, step=False))
     page.close()
 
 
@@ -197,3 +210,33 @@ def test_the_key_0_leads_back_to_the_thumbnail_and_on_from_there(arrive: Open) -
     sliders = page.locator(".tn-budgets input")
     texts = [sliders.nth(i).get_attribute("aria-valuetext") or "" for i in range(sliders.count())]
     assert len(texts) == 2 and all(re.fullmatch(r"\d+ of \d+ looks? per grid", text) for text in texts)
+
+
+def test_the_first_ledger_tells_what_the_looks_changed(arrive: Open, dogs: tn.Trace) -> None:
+    page = arrive(motion=False)
+    decision, origin = int(dogs.logits(OPENING).argmax()), int(dogs.logits(0).argmax())
+    shown = page.locator("[data-choose=versus]").evaluate("list => list.selectedOptions[0].textContent")
+    assert shown == f"thumbnail: {format_class_name(dogs, origin)}"
+    shares = dogs.contributions(decision, origin, k=OPENING).values
+    assert shares[0] < 0 < min(shares[1:])  # the thumbnail against it, both looks for it
+    rows = page.locator(".tn-ledger tbody [data-value]")
+    assert rows.all_text_contents() == [format_signed(float(share)) for share in shares]
+    assert rows.evaluate_all("cells => cells.map(cell => cell.className)") == ["tn-against", "tn-for", "tn-for"]
+    expect(page.locator(".tn-disagree")).to_be_hidden()
+
+
+def test_nothing_is_coloured_or_called_a_change_that_is_written_as_none(arrive: Open) -> None:
+    page = arrive("checkpoint=tnet-needles", motion=False)
+    cells = page.locator(".tn-ledger tbody [data-value]")
+    classes = cells.evaluate_all("cells => cells.map(cell => [cell.textContent, cell.className])")
+    assert all((text == "0") == (name == "tn-neither") for text, name in classes)
+    page.select_option("[data-choose=versus]", "none")
+    full = page.locator(".tn-classes .tn-first b").text_content()
+    marked = page.locator(".tn-ledger .tn-contrary").all_text_contents()
+    assert all(text != f"≠ {full}" for text in marked)
+    page.focus(".tn-scrub input")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+        assert not re.search(r"[+−]0\.0", page.text_content(MOMENT) or "")

@@ -32,7 +32,7 @@ export function formatSigned(value) {
   return text === "0" || text === "n/a" || value < 0 ? text : "+" + text;
 }
 
-export const percent = share => short(100 * share) + " %";
+export const percent = share => short(100 * share) + "\u00a0%"; // stays on one line
 export const times = factor => short(factor) + "×";
 
 // Two decimals: for terms of a sum, which must add up as written.

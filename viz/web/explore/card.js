@@ -7,9 +7,11 @@ export const CARD = { width: 1200, height: 630 };
 const MOST_ROWS = 6; // of the ledger; the others are one row
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif";
 const COLOURS = { ink: "#1f2937", grey: "#5b6676", for: "#2f66d0", against: "#b8530c", accent: "#dc267f" };
-const LEFT = [30, 30, 560, 540]; // where the picture is: x, y, and the most it may be wide and high
+const LEFT = [30, 30, 560, 540]; // where the picture may be: x, y, and the most it may be wide and high
+const GAP = 40; // between the picture and the text, which has the rest of the width
 const NAME_SIZES = [46, 40, 34, 28];
-const RIGHT = [630, 540]; // x of the text, and its width
+const LEDGER = [310, 535]; // y of its first row, and where it ends
+const ROW_HEIGHTS = [29, 52]; // few rows are drawn larger
 
 // What the card says, as strings; `score` is a line of the visitor's own, or nothing.
 export function describeCard(view, address, score = "") {
@@ -80,25 +82,31 @@ function drawLooks(pen, { scene, looks }, [x, y, width, height]) {
   }
 }
 
-function drawRows(pen, rows, top) {
-  const [left, width] = RIGHT;
-  const middle = left + 275;
+function drawRows(pen, rows, [left, width]) {
+  const [top, end] = LEDGER;
+  const height = Math.min(ROW_HEIGHTS[1], Math.max(ROW_HEIGHTS[0], (end - top) / rows.length));
+  const size = Math.round(0.42 * height + 5); // of the letters
+  pen.font = `600 ${size}px ${FONT}`;
+  const widest = texts => Math.max(...texts.map(text => pen.measureText(text).width));
+  const [names, values] = [widest(rows.map(([name]) => name)), widest(rows.map(([, value]) => formatSigned(value)))];
+  const most = (width - names - values - 36) / 2; // of a bar
+  const middle = left + names + 18 + most;
   const reach = Math.max(1e-6, ...rows.map(([, value]) => Math.abs(value)));
   for (const [i, [name, value]] of rows.entries()) {
-    const y = top + 29 * i;
-    pen.font = `17px ${FONT}`;
+    const y = top + height * i;
+    pen.font = `${size}px ${FONT}`;
     pen.fillStyle = COLOURS.ink;
     pen.fillText(name, left, y);
     pen.fillStyle = value >= 0 ? COLOURS.for : COLOURS.against;
-    const size = (150 * Math.abs(value)) / reach;
-    pen.fillRect(value >= 0 ? middle : middle - size, y - 14, size, 17);
-    pen.font = `600 17px ${FONT}`;
+    const length = (most * Math.abs(value)) / reach;
+    pen.fillRect(value >= 0 ? middle : middle - length, y - 0.85 * size, length, size);
+    pen.font = `600 ${size}px ${FONT}`;
     pen.textAlign = "right";
     pen.fillText(formatSigned(value), left + width, y);
     pen.textAlign = "left";
   }
   pen.fillStyle = "#c3c9d3";
-  pen.fillRect(middle - 0.5, top - 20, 1, 29 * rows.length);
+  pen.fillRect(middle - 0.5, top - size - 4, 1, height * rows.length);
 }
 
 // A canvas with the card; its label says the same.
@@ -115,29 +123,30 @@ export async function drawCard(view, address, score) {
   const [x, y, most, highest] = LEFT;
   const scale = Math.min(most / photo.naturalWidth, highest / photo.naturalHeight);
   const [width, height] = [photo.naturalWidth * scale, photo.naturalHeight * scale];
-  const place = [x + (most - width) / 2, y + (highest - height) / 2, width, height];
+  const place = [x, y + (highest - height) / 2, width, height];
+  const right = [x + width + GAP, CARD.width - x - (x + width + GAP)]; // x of the text, and its width
   pen.drawImage(photo, ...place);
   drawLooks(pen, view, place);
-  const write = (words, at, font, colour, limit = RIGHT[1], from = RIGHT[0]) => {
+  const write = (words, at, font, colour, limit = right[1], from = right[0]) => {
     pen.font = `${font} ${FONT}`;
     pen.fillStyle = colour;
     pen.fillText(shorten(pen, words, limit), from, at);
   };
-  write(text.credit, 598, "14px", COLOURS.grey, most, x);
+  write(text.credit, 598, "14px", COLOURS.grey, Math.max(width, 300), x);
   write("TNet Explorer: where a classifier looked", 56, "17px", COLOURS.grey);
   const fits = size => {
     pen.font = `650 ${size}px ${FONT}`;
-    return pen.measureText(text.name).width <= RIGHT[1];
+    return pen.measureText(text.name).width <= right[1];
   };
   write(text.name, 116, `650 ${NAME_SIZES.find(fits) ?? NAME_SIZES.at(-1)}px`, COLOURS.ink);
   write(text.before, 164, "22px", COLOURS.grey);
   write(text.after, 198, "600 22px", COLOURS.ink);
   write(text.score, 232, "600 20px", COLOURS.accent);
   write(text.ledger, 276, "600 17px", COLOURS.ink);
-  drawRows(pen, text.rows, 310);
+  drawRows(pen, text.rows, right);
   write(text.checkpoint, 570, "16px", COLOURS.grey);
   pen.font = `16px ${FONT}`;
-  const isLong = pen.measureText(text.address).width > RIGHT[1]; // a part of an address leads nowhere
+  const isLong = pen.measureText(text.address).width > right[1]; // a part of an address leads nowhere
   write(isLong ? text.address.split("?")[0] : text.address, 598, "16px", COLOURS.accent);
   return canvas;
 }

@@ -116,8 +116,9 @@ export function takeTabStop(cell) {
   for (const other of cell.parentElement.querySelectorAll("[data-cell]")) other.tabIndex = other === cell ? 0 : -1;
 }
 
-export function drawExport(stage, { scene }) {
-  const place = stage.querySelector(".tn-export code");
+// `panel` may stand outside of the stage.
+export function drawExport(panel, { scene }) {
+  const place = panel.querySelector("code");
   if (place.dataset.scene === String(scene.scene)) return;
   place.dataset.scene = scene.scene;
   place.textContent = replayCommand(scene);

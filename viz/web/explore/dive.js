@@ -7,6 +7,8 @@ import { build } from "../ui/dom.js";
 const STEP_MS = 1300;
 const REST_MS = 700;
 const WHOLE = [0, 0, 1, 1];
+const MAP_SIDE = 150; // pixels of the longer side of the whole picture, which stays in a corner
+const LEAST = 5; // pixels: what is seen of it is marked at least so large
 
 // Looks from the outermost to the deepest, those that lead to the deepest look that speaks most for the class.
 export function findWay({ scene, looks, shares }) {
@@ -52,6 +54,7 @@ function buildPanel() {
     "div",
     { class: "tn-dive", role: "group", "aria-label": "Dive into the picture" },
     build("canvas", { "aria-hidden": "true" }),
+    build("canvas", { class: "tn-dive-map", "aria-hidden": "true" }),
     build("p", { role: "status" }),
     build("div", {}, button("out", "Out"), button("in", "Deeper"), button("close", "Close")),
   );
@@ -66,6 +69,7 @@ export async function openDive(stage, look, call, opener = null) {
   const { scene } = view;
   const panel = buildPanel();
   const canvas = panel.querySelector("canvas");
+  const map = panel.querySelector(".tn-dive-map");
   const status = panel.querySelector("[role=status]");
   const frames = [WHOLE, ...way.map(at => frameOf(scene.looks[at].box))];
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -73,6 +77,25 @@ export async function openDive(stage, look, call, opener = null) {
   let at = 0;
   let current = WHOLE;
   let timer = 0;
+
+  // Where in the whole picture the window is.
+  function drawMap(frame, sharp) {
+    const { image } = layers[0] ?? {};
+    map.hidden = !image || frame[2] - frame[0] > 0.9;
+    if (map.hidden) return;
+    const scale = (MAP_SIDE * sharp) / Math.max(scene.width, scene.height);
+    [map.width, map.height] = [scene.width, scene.height].map(side => Math.round(side * scale));
+    Object.assign(map.style, { width: `${map.width / sharp}px`, height: `${map.height / sharp}px` });
+    const pen = map.getContext("2d");
+    pen.drawImage(image, 0, 0, map.width, map.height);
+    const [width, height] = [0, 1].map(axis =>
+      Math.max(LEAST * sharp, (frame[axis + 2] - frame[axis]) * (axis ? map.height : map.width)),
+    );
+    const [x, y] = [(map.width * (frame[0] + frame[2])) / 2, (map.height * (frame[1] + frame[3])) / 2];
+    pen.lineWidth = 2 * sharp;
+    pen.strokeStyle = getComputedStyle(stage).getPropertyValue("--tn-accent");
+    pen.strokeRect(x - width / 2, y - height / 2, width, height);
+  }
 
   function draw(frame) {
     current = frame;
@@ -88,6 +111,7 @@ export async function openDive(stage, look, call, opener = null) {
       const [x, y] = [0, 1].map(axis => (box[axis] - frame[axis]) * scale[axis]);
       pen.drawImage(image, x, y, (box[2] - box[0]) * scale[0], (box[3] - box[1]) * scale[1]);
     }
+    drawMap(frame, sharp);
     const next = way[at];
     if (next === undefined) return;
     const [x0, y0, x1, y1] = scene.looks[next].box;

@@ -2,9 +2,10 @@
 // compared. Both are exact: the same formula over the features of the looks that each of them chose. Nothing is
 // stored.
 
-import { canShow, gridOf, logitsOf, lookAt, probabilitiesOf, topClasses, withinBudget } from "../core/scene.js";
+import { canShow, gridOf, logitsOf, probabilitiesOf, topClasses, withinBudget } from "../core/scene.js";
 import { formatCount, percent } from "../core/text.js";
 import { build } from "../ui/dom.js";
+import { place } from "../ui/picture.js";
 
 const CLOSE = 0.0005; // of a probability: less is no difference on the page
 
@@ -70,8 +71,8 @@ function buildPanel() {
 // A button over every cell, where the picture's own cells are.
 function buildCells(stage, scene) {
   const cells = [...stage.querySelectorAll(".tn-tint > [data-cell]")].map((cell, index) => {
-    const place = `row ${Math.floor(index / scene.grid) + 1}, column ${(index % scene.grid) + 1}`;
-    const made = build("button", { type: "button", "data-pick": index, "aria-pressed": "false", "aria-label": place });
+    const where = `row ${Math.floor(index / scene.grid) + 1}, column ${(index % scene.grid) + 1}`;
+    const made = build("button", { type: "button", "data-pick": index, "aria-pressed": "false", "aria-label": where });
     const { left, top, width, height } = cell.style;
     Object.assign(made.style, { left, top, width, height });
     made.tabIndex = index ? -1 : 0;
@@ -84,6 +85,19 @@ function buildCells(stage, scene) {
   );
 }
 
+// A cell is where a look is chosen; its crop is larger. Outlines of the crops of these cells.
+function outlineCrops(boxes, chosen, kind) {
+  return chosen.map(index => {
+    const outline = build("div", { class: `tn-game-crop ${kind}` });
+    place(outline, boxes[index]);
+    return outline;
+  });
+}
+
+// A line of the result, with the colour of whose cells it is about.
+const buildAnswer = (text, kind) =>
+  build("li", {}, kind ? build("i", { class: `tn-game-swatch ${kind}`, "aria-hidden": "true" }) : null, text);
+
 let game = null; // the one that is open
 
 export function openGame(stage, look, opener, share) {
@@ -93,12 +107,14 @@ export function openGame(stage, look, opener, share) {
   const most = cellsToChoose(scene);
   const panel = buildPanel();
   const cells = buildCells(stage, scene);
+  const crops = build("div", { class: "tn-game-crops", "aria-hidden": "true" });
   const status = panel.querySelector(".tn-game-told");
   const answers = panel.querySelector(".tn-game-answers");
   const part = act => panel.querySelector(`[data-game="${act}"]`);
   const grid = gridOf(scene, null);
   let chosen = [];
   let isOver = false;
+  let theirCells = [];
 
   function draw() {
     for (const cell of cells.children) {
@@ -106,6 +122,10 @@ export function openGame(stage, look, opener, share) {
       cell.setAttribute("aria-pressed", chosen.includes(index));
       cell.textContent = chosen.includes(index) ? chosen.indexOf(index) + 1 : "";
     }
+    crops.replaceChildren(
+      ...outlineCrops(grid.boxes, theirCells, "tn-game-theirs"),
+      ...outlineCrops(grid.boxes, chosen, "tn-game-mine"),
+    );
     part("show").hidden = isOver;
     part("show").disabled = chosen.length !== most;
     part("again").hidden = part("share").hidden = !isOver;
@@ -139,12 +159,16 @@ export function openGame(stage, look, opener, share) {
     isOver = true;
     const result = compareAnswers(scene, mine, theirs);
     status.textContent = `${result.verdict}.`;
-    answers.replaceChildren(...[result.you, result.network, result.compared].map(text => build("li", {}, text)));
+    answers.replaceChildren(
+      buildAnswer(result.you, "tn-game-mine"),
+      buildAnswer(result.network, "tn-game-theirs"),
+      buildAnswer(result.compared),
+    );
+    theirCells = theirs.map(at => scene.looks[at].index);
     answers.hidden = false;
     Object.assign(stage.dataset, { score: result.score, scoreOf: scene.scene });
     for (const cell of cells.children) {
-      const isTheirs = theirs.includes(lookAt(scene, null, Number(cell.dataset.pick)));
-      cell.classList.toggle("tn-game-theirs", isTheirs);
+      const isTheirs = theirCells.includes(Number(cell.dataset.pick));
       const whose = [cell.ariaPressed === "true" && "yours", isTheirs && "the network's"].filter(Boolean).join(" and ");
       if (whose) cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}: ${whose}`);
     }
@@ -160,12 +184,10 @@ export function openGame(stage, look, opener, share) {
 
   function begin() {
     chosen = [];
+    theirCells = [];
     isOver = false;
     answers.hidden = true;
-    for (const cell of cells.children) {
-      cell.classList.remove("tn-game-theirs");
-      cell.setAttribute("aria-label", cell.getAttribute("aria-label").split(":")[0]);
-    }
+    for (const cell of cells.children) cell.setAttribute("aria-label", cell.getAttribute("aria-label").split(":")[0]);
     look.takeCells([]);
     draw();
     cells.children[0].focus({ preventScroll: true });
@@ -186,8 +208,8 @@ export function openGame(stage, look, opener, share) {
     watcher.disconnect();
     panel.remove();
     cells.remove();
+    crops.remove();
     stage.classList.remove("tn-game-on");
-    stage.querySelector(".tn-transport").inert = false;
     if (opener?.isConnected) opener.focus({ preventScroll: true });
   }
 
@@ -219,9 +241,8 @@ export function openGame(stage, look, opener, share) {
   game = { close };
   stage.classList.add("tn-game-on");
   const transport = stage.querySelector(".tn-transport");
-  transport.inert = true;
   transport.before(panel);
-  stage.querySelector(".tn-frame").append(cells);
+  stage.querySelector(".tn-frame").append(crops, cells);
   watcher.observe(stage.querySelector(".tn-photo"), { attributes: true, attributeFilter: ["src"] });
   begin();
   comeIntoView();

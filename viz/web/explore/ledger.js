@@ -69,28 +69,18 @@ function writtenStanding(value, measure, versus) {
   return versus === null ? percent(value) : `${formatSigned(100 * value)} points`;
 }
 
-// Two standings that differ, with as many digits as that takes.
-function writtenApart(one, other, measure, versus) {
-  const plain = [one, other].map(value => writtenStanding(value, measure, versus));
-  if (plain[0] !== plain[1]) return plain;
-  const [scale, unit] = measure === "logit" ? [1, ""] : [100, versus === null ? " %" : " points"];
-  for (let decimals = 2; decimals < 7; decimals++) {
-    const longer = [one, other].map(
-      value => (value < 0 ? MINUS : "") + Math.abs(scale * value).toFixed(decimals) + unit,
-    );
-    if (longer[0] !== longer[1]) return longer;
-  }
-  return plain;
-}
-
 const VISIBLE_ROWS = 15; // of the ledger; what is longer scrolls
-const ROUNDING = 1e-6; // smaller shares and effects are none
 
-// Rows whose share has another sign than what they changed, the greatest change first.
-function contraryRows(shares, full, without, measure) {
+// Rows whose share has another sign than what they changed, the greatest change first, as far as both are seen in the
+// numbers as they are written.
+function contraryRows(shares, full, without, measure, versus) {
+  const written = standing => writtenStanding(standing[measure], measure, versus);
   const effects = without.map(rest => (rest === null ? 0 : full[measure] - rest[measure]));
   const differs = i =>
-    Math.min(Math.abs(shares.values[i]), Math.abs(effects[i])) > ROUNDING && shares.values[i] > 0 !== effects[i] > 0;
+    effects[i] !== 0 &&
+    shares.values[i] > 0 !== effects[i] > 0 &&
+    short(shares.values[i]) !== "0" &&
+    written(without[i]) !== written(full);
   return [...effects.keys()].filter(differs).sort((a, b) => Math.abs(effects[b]) - Math.abs(effects[a]));
 }
 
@@ -100,7 +90,7 @@ function contrarySentence(view, rows, found, full, without) {
   const { measure } = view.state;
   const [worst, ...others] = found;
   const value = shares.values[worst];
-  const [rest, all] = writtenApart(without[worst][measure], full[measure], measure, versus);
+  const [rest, all] = [without[worst], full].map(standing => writtenStanding(standing[measure], measure, versus));
   const what = measure === "probability" ? scene.classes[cls] : `the logit of ${scene.classes[cls]}`;
   const subject = versus === null ? what : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}`;
   const name = calledRow(scene, rows[worst]);
@@ -139,7 +129,7 @@ export function drawLedger(stage, view) {
   const rows = rowsOf(looks);
   const full = standingOf(view.logits, view.share, cls, versus);
   const without = leaveOneOut(scene, looks, cls, versus);
-  const found = contraryRows(shares, full, without, measure);
+  const found = contraryRows(shares, full, without, measure, versus);
   const reach = reachOf(shares.values);
   const drawn = rows.map((row, i) => {
     const value = shares.values[i];

@@ -30,8 +30,8 @@ function describeGrids(scene) {
   const deeper = " Looks that were taken have a grid of their own, to the right of the one they lie in.";
   return (
     `${scene.levels > 2 ? "Each grid" : "The grid"} over the picture as the network saw it. In a cell: its rank, and ` +
-    "how much likelier than chance it was (1× is uniform; darker is less likely, on a fixed scale). Click a cell to " +
-    `add or remove that look.${scene.levels > 2 ? deeper : ""}`
+    "how much likelier than chance it was (1× is uniform). “tint cells” darkens the less likely, on a fixed scale. " +
+    `Click a cell to add or remove that look.${scene.levels > 2 ? deeper : ""}`
   );
 }
 
@@ -68,7 +68,7 @@ function buildCell(scene, grid, index) {
     "data-lift": lift,
   };
   const [rank, written] = [`#${grid.rank[index]}`, times(lift)].map(text => build("small", {}, text));
-  return build("button", attributes, build("b"), rank, written);
+  return build("button", attributes, build("b"), build("span", {}, rank, written));
 }
 
 // A name spells the way to its look and has no room in deep grids, whose own place tells most of it.
@@ -78,6 +78,7 @@ const nameInGrid = name => (name.length > LONG ? `…${name.slice(name.lastIndex
 
 export function drawLevels(stage, view) {
   const { scene } = view;
+  stage.querySelector(".tn-tree").classList.toggle("tn-off", !view.state.tint);
   for (const node of stage.querySelectorAll("[data-inside]"))
     node.hidden = !view.shown.has(Number(node.dataset.inside));
   for (const grid of stage.querySelectorAll(".tn-grid")) {

@@ -1,8 +1,6 @@
 // Names of what is on the page: its address (checkpoint, example, looks, classes, never pixels) and those of its files.
 
-import { LINKED, addressWith, noteLink } from "../ui/address.js";
-
-const COPIED_MS = 2500;
+import { LINKED, noteLink } from "../ui/address.js";
 
 const pathOf = (scene, look) =>
   look === null ? [] : [...pathOf(scene, scene.looks[look].parent), scene.looks[look].index];
@@ -42,38 +40,6 @@ export function openAddress(stage) {
     if (plain === null) plain = namesLink() ? "" : link;
     noteLink(link, link === plain ? "" : link);
   };
-}
-
-export function drawLink(stage, view) {
-  const place = stage.querySelector(".tn-link");
-  const { link } = view.scene;
-  place.hidden = !link;
-  if (place.hidden || place.dataset.said) return;
-  place.querySelector("button").textContent = link.example ? "Copy link" : "Copy link, without your picture";
-}
-
-// A browser without a clipboard, or one that does not allow it, gets the text to copy.
-export async function copyLink(stage, state) {
-  const place = stage.querySelector(".tn-link");
-  const button = place.querySelector("button");
-  const field = place.querySelector("input");
-  // "__sign" lets its bearer into a private Space.
-  const link = location.origin + addressWith(linkOf(state), ["__sign"]);
-  let note = state.scene.link.example ? "Copied" : "Copied, without your picture";
-  try {
-    await navigator.clipboard.writeText(link);
-    field.hidden = true;
-  } catch {
-    note = "Copy it from here";
-    field.hidden = false;
-    field.value = link;
-    field.select();
-  }
-  place.dataset.said = button.textContent = note;
-  setTimeout(() => {
-    delete place.dataset.said;
-    drawLink(stage, { scene: state.scene });
-  }, COPIED_MS);
 }
 
 export const safePart = (text, longest) =>

@@ -4,7 +4,7 @@ import { learnLooks, lookAt, openScene } from "../core/scene.js";
 import { buildTransport, drawExport, drawTransport, focusedPlace, mountExport, refocus, wish } from "./controls.js";
 import { buildLedger, drawLedger, fillChoices } from "./ledger.js";
 import { buildLevels, drawLevels, moveInGrid } from "./levels.js";
-import { copyLink, drawLink, linkOf, openAddress } from "./link.js";
+import { linkOf, openAddress } from "./link.js";
 import { drawMoment } from "./moment.js";
 import { buildCut, buildLooks, drawCurve, drawDecision, drawLooks, stepAt } from "./panels.js";
 import { createPlayback, mayArrive } from "./playback.js";
@@ -14,6 +14,7 @@ import { buildPicture, drawCost, drawPicture, previewCell } from "../ui/picture.
 // `host` has the scene that is to be shown and calls the server; one that `isAlone`, such as a report, has no server.
 export function mountStage(element, host) {
   const stage = element.querySelector(".tn-stage");
+  const files = stage.querySelector(".tn-export"); // moves to the end of the tab
   let state = null;
   let pending = null; // looks wanted by hand that are not shown yet
   const tellAddress = openAddress(stage);
@@ -35,10 +36,9 @@ export function mountStage(element, host) {
       drawLevels,
       drawCurve,
       drawSteered,
-      drawLink,
-      drawExport,
     ])
       panel(stage, view);
+    drawExport(files, view);
     drawTransport(stage, view, playback.isPlaying());
     // For other tabs of the page: the looks chosen by hand, of this scene.
     stage.dataset.byHand =
@@ -89,7 +89,9 @@ export function mountStage(element, host) {
     if (!text) return;
     forget();
     say("");
-    show(openScene(JSON.parse(text)));
+    const scene = openScene(JSON.parse(text));
+    show(scene);
+    if (scene.opens) stage.querySelector(`[data-opens="${scene.opens}"]`)?.click(); // as a visitor would
   }
 
   // Shows looks chosen by hand, or asks for what is missing to show them. The answer may come when the picture is
@@ -183,16 +185,20 @@ export function mountStage(element, host) {
   function play() {
     if (playback.isPlaying()) pause();
     else {
-      if (state.step >= state.plan.length) goTo(state, 0);
+      if (state.step >= state.plan.length) goTo(state, 0); // from the start
       until = state.plan.length;
       playback.play();
     }
     draw();
   }
 
+  // After the last look, what came of all of them is said.
   function advance() {
-    goTo(state, state.step + 1);
-    if (state.step >= until) pause();
+    if (state.step < until) goTo(state, state.step + 1);
+    else {
+      pause();
+      state.isStep = false;
+    }
     draw();
   }
 
@@ -283,9 +289,7 @@ export function mountStage(element, host) {
     const cell = cellOf(event.target);
     if (button) go(button.dataset.go);
     else if (closer) zoomInto(closer);
-    else if (event.target.closest(".tn-link button")) {
-      if (state) copyLink(stage, state);
-    } else if (event.target.closest(".tn-steered button")) {
+    else if (event.target.closest(".tn-steered button")) {
       leave();
       change(() => {
         followNetwork(state, state.scene.levels === 2 ? state.budget[0] : null);

@@ -32,6 +32,7 @@ export function openState(scene, before, same) {
     manual: false,
     plan: [],
     step: 0,
+    isStep: false, // whether the page got here by one look more or less
     cls: cls ?? null,
     versus: versus ?? RIVAL, // a class, RIVAL, SECOND or NONE
     focus: null,
@@ -44,6 +45,7 @@ export function openState(scene, before, same) {
   const plan = scene.plan ?? linked.steer?.plan;
   if (plan) takePlan(state, plan);
   if (typeof linked.step === "number") goTo(state, linked.step);
+  state.isStep = false; // it has just come
   return state;
 }
 
@@ -53,16 +55,21 @@ export function followNetwork(state, step = null) {
   state.manual = false;
   state.plan =
     scene.levels === 2 ? scene.looks.map((_, at) => at).slice(0, scene.most[0]) : withinBudget(scene, state.budget);
-  state.step = Math.min(step ?? state.plan.length, state.plan.length);
+  moveTo(state, Math.min(step ?? state.plan.length, state.plan.length));
   state.course = null;
 }
 
 function steerTo(state, plan) {
-  Object.assign(state, { manual: true, plan, step: plan.length, course: null });
+  Object.assign(state, { manual: true, plan, step: plan.length, isStep: plan.length > 0, course: null });
+}
+
+function moveTo(state, step) {
+  state.isStep = Math.abs(step - state.step) === 1;
+  state.step = step;
 }
 
 export function goTo(state, step) {
-  state.step = Math.min(Math.max(step, 0), state.plan.length);
+  moveTo(state, Math.min(Math.max(step, 0), state.plan.length));
   if (!state.manual && state.scene.levels === 2) state.budget = [state.step];
 }
 

@@ -57,16 +57,17 @@ function scoreStep({ scene }) {
   const { lift, rank } = gridOf(scene, null);
   const best = rank.indexOf(1);
   const [low, high] = scene.lift;
+  const place = `row ${Math.floor(best / scene.grid) + 1}, column ${(best % scene.grid) + 1}`;
   return {
     title: "Scores",
     sentence:
-      `It ranks the cells: cell ${best + 1} is first, ${times(lift[best])} as likely as by chance. Read ranks and ` +
+      `It ranks the cells: the marked one (${place}) is first, ${times(lift[best])} as likely as by chance. Read ranks and ` +
       "this lift: probabilities are flat by construction.",
     formula: [
       term("p = exp(s) ÷ sum of all exp(s); the scores s of a grid are scaled to unit length before"),
       term(`so p lies between ${percent(low / cells)} and ${percent(high / cells)}, whatever was learned`),
       term(
-        `cell ${best + 1}: p = ${times(lift[best])} 1/${cells} = ${percent(lift[best] / cells)}`,
+        `the marked cell, ${place}: p = ${times(lift[best])} 1/${cells} = ${percent(lift[best] / cells)}`,
         lift[best] / cells,
       ),
     ],

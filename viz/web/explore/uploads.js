@@ -28,11 +28,12 @@ function onDrop(event) {
   if (event.type === "drop") give(findPicture(event.dataTransfer.files) ?? event.dataTransfer.files[0]);
 }
 
-// A click on an example sends its number.
+// A click on an example sends its number, or "dive".
 export function mountGallery(element, host) {
   element.addEventListener("click", event => {
     const button = event.target.closest("[data-example]");
-    if (button) host.click({ example: Number(button.dataset.example) });
+    const { example } = button?.dataset ?? {};
+    if (button) host.click({ example: example === "dive" ? example : Number(example) });
   });
 }
 

@@ -1,7 +1,7 @@
 // Rows and bars that tabs share: the classes of a decision, and the ledger, one row per look with bars to both sides of
 // zero.
 
-import { formatCount, percent } from "../core/text.js";
+import { formatCount, percent, short } from "../core/text.js";
 import { build } from "./dom.js";
 
 // `value` as a bar that reaches to the edge where it is as large as `reach`.
@@ -10,7 +10,8 @@ export function drawBalance(value, reach) {
   return build("td", {}, build("div", { class: "tn-balance" }, build("div", { class: sideOf(value), style: width })));
 }
 
-export const sideOf = value => (value >= 0 ? "tn-for" : "tn-against");
+// What is written as 0 speaks for neither side.
+export const sideOf = value => (short(value) === "0" ? "tn-neither" : value > 0 ? "tn-for" : "tn-against");
 
 // The largest of the values by size: bars are drawn in proportion to it.
 export const reachOf = values => Math.max(1e-6, ...values.map(Math.abs));
