@@ -1,9 +1,9 @@
 """Hide the bee of examples/meadow.tif at ten places, one after the other, and see at how many the network finds it.
 
-`python -m tools.measure_dive [--checkpoint ID]`. Each meadow is drawn as `tools.draw_meadow --at X Y` draws it and looked
-at as the page does: looks cut from its own pixels, as deep as they go, the largest budget. Seconds are those of opening
-the file and taking all looks with an open model, by the clock and of the processor; MB what the process that looks had at
-most meanwhile (Linux), and how much more that is than before.
+`python -m tools.measure_dive [--checkpoint ID]`. Each meadow is drawn as `tools.draw_meadow --at X Y` draws it and
+looked at as the page does: looks cut from its own pixels, as deep as they go, the largest budget. Seconds are those of
+opening the file and taking all looks with an open model, by the clock and of the processor; MB what the process that
+looks had at most meanwhile (Linux), and how much more that is than before.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def test_a_line_is_drawn_where_its_numbers_are(page: Page) -> None:
     np.testing.assert_allclose(points[:, 0], np.linspace(42, 370, 5), atol=0.06)
     np.testing.assert_allclose((174 - points[:, 1]) / 166, values, atol=1e-3)
     assert len(found["band"].split()) == 10 and found["label"] == "<b>"
-    assert found["titles"] == ["0: 25 %", "1: 100 %", "2: 50 %", "3: 0 %", "4: 13 %"]
+    assert found["titles"] == [f"{k}: {share}\N{NO-BREAK SPACE}%" for k, share in enumerate((25, 100, 50, 0, 13))]
     assert found["ticks"] == ["0 %", "50 %", "100 %", "0", "1", "2", "3", "4", "looks"]
     assert [float(point.split(",")[0]) for point in found["later"].split()] == [244, 344, 444]
     assert (found["here"], found["stop"]) == ([444], 144)  # a line that ends keeps its last value

@@ -38,7 +38,7 @@ def cells(text: str) -> dict[str, dict[str, str]]:
     found = {}
     for name, row in re.findall(r'<tr class="accuracy-\w+" data-curve="([^"]*)">(.*?)</tr>', text):
         pairs = re.findall(r'<td data-label="([^"]*)"[^>]*>(.*?)</td>', row)
-        found[name] = {label: re.sub("<[^>]*>", "", value) for label, value in pairs}
+        found[name] = {label: re.sub("<[^>]*>", "", value).replace("\N{NO-BREAK SPACE}", " ") for label, value in pairs}
     return found
 
 

@@ -54,7 +54,7 @@ def read_graphic(shown: str, card: str, kind: str) -> dict[str, Any]:
 def read_answer(shown: str, card: str) -> str:
     found = re.search(rf'data-card="{card}".*?<p class="audit-answer">(.*?)</p>', shown)
     assert found is not None
-    return html.unescape(re.sub("<[^>]*>", "", found.group(1)))
+    return html.unescape(re.sub("<[^>]*>", "", found.group(1))).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def read_csv(shown: str, name: str) -> list[dict[str, str]]:

@@ -81,7 +81,7 @@ def test_the_gap_is_told_against_the_surest_looks_where_a_file_has_them(tmp_path
     assert row.closed is not None and (row.closed.value, row.reference) == (1.5, "surest")
     assert row.lost["surest"].value == 0.02 and row.top1["surest"] == row.top1["centre"]
     shown = render_audit(audit)
-    assert "from the centre to the surest looks it goes <b>150 %</b>" in shown
+    assert "from the centre to the surest looks it goes <b>150\N{NO-BREAK SPACE}%</b>" in shown
     assert "&#34;surest of all&#34;" in shown
 
 

@@ -38,7 +38,7 @@ def test_terms_of_a_sum_have_two_decimals() -> None:
 
 
 def test_units_are_written() -> None:
-    assert format_percent(0.2345) == "23 %"
+    assert format_percent(0.2345) == "23\N{NO-BREAK SPACE}%"  # stays on one line
     assert format_factor(1.61) == "1.6×"
     assert format_flops(1_178_852_290) == "1.2 GFLOPs"
 

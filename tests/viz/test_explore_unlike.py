@@ -29,7 +29,10 @@ def about(folder: Path, **fields: Any) -> CheckpointCard:
 def test_it_is_said_below_the_threshold_alone(trace: tn.Trace, tmp_path: Path) -> None:
     surest = float(trace.probabilities(budget=TINY.budget).max())
     told = explain_unlike(trace, about(tmp_path))
-    assert told.startswith("This picture may be unlike what the checkpoint knows: with ") and "95 %" in told
+    assert (
+        told.startswith("This picture may be unlike what the checkpoint knows: with ")
+        and "95\N{NO-BREAK SPACE}%" in told
+    )
     assert explain_unlike(trace, about(tmp_path, threshold=surest - 0.001)) == ""
     assert explain_unlike(trace, about(tmp_path, threshold=min(1.0, surest + 0.001))) != ""
 

@@ -75,7 +75,7 @@ def format_flops(flops: float | None) -> str:
 
 def format_accuracy(share: float | None) -> str:
     """Return a share as per cent with one decimal: differences between budgets are often smaller than a per cent."""
-    return "" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+    return "" if share is None else f"{100 * share:.1f} %"
 
 
 def format_interval(ends: tuple[float, float] | None) -> str:
