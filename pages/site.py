@@ -17,6 +17,7 @@ from pages.your_data.service import Evaluator
 from pages.your_data.tab import build_your_data_tab
 from viz.common import style
 from viz.common.page import build_page_head, render_masthead
+from viz.common.templates import read_elements
 from viz.web.modules import build_mount_script
 
 TABS = {
@@ -37,7 +38,8 @@ def build_site(explorer: Explorer) -> gr.Blocks:
                 explored = build_explore_tab(explorer, demo)
                 build_faithfulness_panel(explorer, explored)
                 end = build_mount_script("mountEnd")
-                gr.HTML('<div class="tn-end"></div>', js_on_load=end, apply_default_css=False, elem_id="explore-end")
+                place = read_elements("explore/end.html")
+                gr.HTML(place, js_on_load=end, apply_default_css=False, elem_id="explore-end")
             with build_tab("compare"):
                 comparing = build_compare_tab(explorer, explored)
             with build_tab("audit"):
