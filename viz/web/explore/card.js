@@ -10,8 +10,9 @@ const COLOURS = { ink: "#1f2937", grey: "#5b6676", for: "#2f66d0", against: "#b8
 const LEFT = [30, 30, 560, 540]; // where the picture may be: x, y, and the most it may be wide and high
 const GAP = 40; // between the picture and the text, which has the rest of the width
 const NAME_SIZES = [46, 40, 34, 28];
-const LEDGER = [310, 535]; // y of its first row, and where it ends
-const ROW_HEIGHTS = [29, 52]; // few rows are drawn larger
+const LEDGER = [288, 540]; // y of its rows, from and to
+const ROW_HEIGHTS = [29, 70]; // few rows are drawn larger
+const ROW_LETTERS = [17, 27]; // pixels
 
 // What the card says, as strings; `score` is a line of the visitor's own, or nothing.
 export function describeCard(view, address, score = "") {
@@ -85,7 +86,7 @@ function drawLooks(pen, { scene, looks }, [x, y, width, height]) {
 function drawRows(pen, rows, [left, width]) {
   const [top, end] = LEDGER;
   const height = Math.min(ROW_HEIGHTS[1], Math.max(ROW_HEIGHTS[0], (end - top) / rows.length));
-  const size = Math.round(0.42 * height + 5); // of the letters
+  const size = Math.min(ROW_LETTERS[1], ROW_LETTERS[0] + 0.42 * (height - ROW_HEIGHTS[0])); // of the letters
   pen.font = `600 ${size}px ${FONT}`;
   const widest = texts => Math.max(...texts.map(text => pen.measureText(text).width));
   const [names, values] = [widest(rows.map(([name]) => name)), widest(rows.map(([, value]) => formatSigned(value)))];
@@ -93,20 +94,20 @@ function drawRows(pen, rows, [left, width]) {
   const middle = left + names + 18 + most;
   const reach = Math.max(1e-6, ...rows.map(([, value]) => Math.abs(value)));
   for (const [i, [name, value]] of rows.entries()) {
-    const y = top + height * i;
+    const y = top + height * (i + 0.5) + 0.35 * size;
     pen.font = `${size}px ${FONT}`;
     pen.fillStyle = COLOURS.ink;
     pen.fillText(name, left, y);
     pen.fillStyle = value >= 0 ? COLOURS.for : COLOURS.against;
     const length = (most * Math.abs(value)) / reach;
-    pen.fillRect(value >= 0 ? middle : middle - length, y - 0.85 * size, length, size);
+    pen.fillRect(value >= 0 ? middle : middle - length, y - 0.86 * size, length, size);
     pen.font = `600 ${size}px ${FONT}`;
     pen.textAlign = "right";
     pen.fillText(formatSigned(value), left + width, y);
     pen.textAlign = "left";
   }
   pen.fillStyle = "#c3c9d3";
-  pen.fillRect(middle - 0.5, top - size - 4, 1, height * rows.length);
+  pen.fillRect(middle - 0.5, top, 1, height * rows.length);
 }
 
 // A canvas with the card; its label says the same.

@@ -8,7 +8,7 @@ const STEP_MS = 1300;
 const REST_MS = 700;
 const WHOLE = [0, 0, 1, 1];
 const MAP_SIDE = 150; // pixels of the longer side of the whole picture, which stays in a corner
-const LEAST = 5; // pixels: what is seen of it is marked at least so large
+const LEAST = 9; // pixels: what is seen of it is marked at least so large
 
 // Looks from the outermost to the deepest, those that lead to the deepest look that speaks most for the class.
 export function findWay({ scene, looks, shares }) {
