@@ -275,6 +275,14 @@ def test_a_checkpoint_keeps_what_a_run_of_its_backbone_showed(tmp_path: Path, mo
     assert "survey" not in tn.traverse(again, np.zeros((64, 64, 3), np.uint8)).to_json()  # older versions read it
 
 
+@pytest.mark.slow
+def test_no_bundled_checkpoint_runs_its_backbone_while_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    features.survey_backbone.cache_clear()
+    monkeypatch.setattr(features, "survey", lambda *_: pytest.fail("the backbone was run"))
+    ids = tn.checkpoints.Registry.load().ids
+    assert ids and all(tn.load(identity, device="cpu").config.survey is not None for identity in ids)
+
+
 @pytest.mark.parametrize("changes", [{"grid": 4}, {"base_resolution": 192}, {"backbone": "resnet26"}])
 def test_what_was_found_for_another_backbone_or_grid_is_found_anew(changes: dict[str, Any]) -> None:
     model = tn.build(tn.TNetConfig(backbone="resnet18", num_classes=3), device="cpu")
