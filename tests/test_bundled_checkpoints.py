@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +26,8 @@ ABSOLUTE = re.compile(r"(?<![\w.…:/])/\w[\w.-]*/")  # a path from the root, bu
 IDS = [path.name for path in FOLDERS]
 MODELS = {"tnet-lite0-cub", "tnet-lite0-cub-reinforce", "tnet-lite0-imagenet", "tnet-lite0-pets", "tnet-needles"}
 LOOKING = [path for path in FOLDERS if path.name in MODELS]
+# Intervals of shares of images; those of differences and correlations have other names.
+SHARES = {f"{name}_interval" for name in ("top1", "top5", "followed", "near", "stayed", "top1_thumbnail")}
 
 
 def test_the_promised_ones_are_there() -> None:
@@ -99,3 +105,31 @@ def test_the_tables_of_the_readme_and_of_the_page_are_those_of_the_evaluations(f
 @pytest.mark.parametrize("text", ['"/srv/data/birds"', "--images /mnt/photos/train --out x"])
 def test_a_path_from_the_root_would_be_noticed(text: str) -> None:
     assert ABSOLUTE.search(text)
+
+
+def find_intervals(value: Any, field: str = "") -> Iterator[tuple[str, float, float]]:
+    """Yield every interval of a share of images, below an evaluation's field, with where it stands."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from find_intervals(each, f"{field}.{name}")
+    elif isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value):
+        if field.rpartition(".")[2].partition("[")[0] in SHARES:
+            yield (field, *value)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from find_intervals(each, f"{field}[{number}]")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
+def test_no_share_of_images_is_claimed_to_be_certain(folder: Path) -> None:
+    """Of 500 images all right is no proof that every image is: an interval of one share is never a point."""
+    found = [*find_intervals(json.loads((folder / "evaluation.json").read_text(encoding="utf-8")))]
+    assert len(found) >= 3  # top 1 of a budget, top 1 and 5 of a policy
+    assert [field for field, low, high in found if not low < high] == []
+
+
+def test_no_file_names_photographs_that_are_no_longer_there() -> None:
+    name = "_".join(("imagenet", "sample"))  # this file does not, either
+    search = ["git", "grep", "-I", "--name-only", name, "--", ".", ":!CHANGELOG.md"]
+    done = subprocess.run(search, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout  # 0: found, more: git could not search
