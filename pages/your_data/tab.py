@@ -51,7 +51,7 @@ def build_your_data_tab(evaluator: Evaluator, explored: Explored, own: gr.State,
         gr.HTML(INTRO, **plain)
         with gr.Row(elem_classes="your-data-board"):
             with gr.Column(elem_classes="your-data-ask", min_width=0):
-                file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=104, type="filepath")
+                file = gr.File(label="Zip of class folders", elem_id="your-data-zip", height=128, type="filepath")
                 named = [gr.Textbox(label="or a folder of this machine", placeholder="a folder of class folders",
                                     elem_id="your-data-folder")] if evaluator.local else []  # fmt: skip
                 gr.HTML(render_zip_layout(ZIP_LIMITS), **plain)

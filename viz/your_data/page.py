@@ -105,7 +105,7 @@ def describe_choosing(own: VisitorEvaluation, groups: Sequence[Mapping[str, Curv
         for role, words in _RIVALS.items()
         if role in group and (other := _find_same_budget(group[role], point)) is not None and other.top1 is not None
     ]
-    shares = [f"its own looks are right in {format_accuracy(point.top1)} of the images"]
+    shares = [f"the network's own looks are right in {format_accuracy(point.top1)} of the images"]
     shares += [f"{words} in {format_accuracy(top1)}" for _, words, top1 in rivals]
     listed = shares[0] if len(shares) == 1 else f"{', '.join(shares[:-1])} and {shares[-1]}"
     sentence = f"With {format_budget(point.budget)}, {listed}."
