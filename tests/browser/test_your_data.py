@@ -85,6 +85,7 @@ def test_a_zip_is_measured_as_the_command_measures_it_and_joins_the_chart(page: 
     page.click("#your-data-start")
     expect(page.locator(RESULT)).to_have_count(4)
     assert_table(page, expected)
+    expect(page.locator(".your-data-headline")).to_contain_text("the network's own looks are right in")
     notices = page.locator("#your-data-result .tn-notice").all_text_contents()
     assert notices == [
         "Left out of the zip: files that are no images (1).",

@@ -107,7 +107,7 @@ def test_one_sentence_says_whether_choosing_paid_with_the_trained_budget(
     [own] = add_evaluation((), BIRDS, "Birds", content(**more))
     said = said.replace("95 %", "95\N{NO-BREAK SPACE}%")
     first = "With 1 look, the network's own looks are right in 60.0 % of the images and looks at random in 50.0 %."
-    assert f'<p class="your-data-verdict">{f"{first} {said}".strip()}</p>' in unescape(render_result(own, [], 1.0))
+    assert f'<p class="your-data-headline">{f"{first} {said}".strip()}</p>' in unescape(render_result(own, [], 1.0))
     [untold] = add_evaluation((), BIRDS, "Birds", content())  # the largest budget, and no difference
     assert (
         "With 2 looks, the network's own looks are right in 70.0 % of the images and looks at random in 50.0 %.</p>"
