@@ -198,7 +198,7 @@ def test_the_gap_is_split_into_looking_and_recognising() -> None:
     assert f"<b>{100 * (best - right):.1f} points</b> failed to look" in part
     assert f"<b>{100 * (1 - best):.1f} points</b> failed to recognise<" in part
     assert "More is lost by not looking" in part
-    assert "58 %</b> (95 % interval 54 to 61 %)" in part  # of the way from the centre to the oracle
+    assert "58\N{NO-BREAK SPACE}%</b> (95 % interval 54 to 61 %)" in part  # of the way from the centre to the oracle
     assert "at most: the oracle is greedy" in shown[shown.index('data-gap="2,1"') :]
 
 
