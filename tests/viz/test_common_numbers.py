@@ -46,8 +46,8 @@ def test_units_are_written() -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("imagenet_sample + cub200/train", "ImageNet and CUB-200-2011"),
-        ("measured on imagenet_sample + cub200/train held-out, 353 images",
+        ("imagenet_val + cub200/train", "ImageNet and CUB-200-2011"),
+        ("measured on imagenet_val + cub200/train held-out, 353 images",
          "measured on ImageNet and CUB-200-2011 held-out, 353 images"),
         ("imagenet_val, 5 images", "ImageNet, 5 images"),
         ("Oxford-IIIT Pet validation", "Oxford-IIIT Pet validation"),

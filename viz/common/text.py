@@ -12,7 +12,7 @@ from tnet_core import Trace
 _MINUS = "\N{MINUS SIGN}"
 _MAX_DECIMALS = 4  # smaller values are zero for a reader
 # Folders that evaluations without labels name, since they are of no one data set.
-_DATA_SETS = {"imagenet_sample": "ImageNet", "imagenet_val": "ImageNet", "cub200/train": "CUB-200-2011"}
+_DATA_SETS = {"imagenet_val": "ImageNet", "cub200/train": "CUB-200-2011"}
 _FOLDERS = re.compile(rf"(?<![\w/])(?:{(one := '|'.join(_DATA_SETS))})(?: \+ (?:{one}))*(?![\w/])")
 _MAX_NAME = 40  # characters; what is longer does not fit beside its number
 
