@@ -144,6 +144,8 @@ def describe_adaptation(card: CheckpointCard) -> str:
     raw = card.evaluation.raw if card.evaluation is not None else {}
     if "agreement" in raw:
         parts += [_describe_numbers(raw), _tabulate_policies(raw)]
+    if "displaced" in raw:
+        parts += [_compare_displaced(raw)]
     return "\n".join(parts)
 
 
@@ -168,6 +170,20 @@ def _describe_numbers(raw: dict[str, Any]) -> str:
         "backbone may know them**: read differences between policies and between numbers of looks, not an accuracy. "
         "About a photograph it says at best what the pretrained classifier says."
     )
+
+
+def _compare_displaced(raw: dict[str, Any]) -> str:
+    """Return a table of top-1 by looks of several policies, for photographs as they are and displaced."""
+    parts = ["## As they are, and displaced\n", _wrap_lines(raw["displaced"]["about"])]
+    for title, part in (("as they are", raw), ("displaced", raw["displaced"])):
+        shown = [name for name in _SHOWN if "top1" in part["policies"].get(name, {})]
+        parts += [f"Top-1 in percent, {title}:\n", f"| looks | {' | '.join(shown)} |", "|---" * (len(shown) + 1) + "|"]
+        for at, row in enumerate(part["budgets"]):
+            if (looks := row["budget"][0]) in (0, 1, 2, 3, 5, 10, 25):
+                cells = (f"{100 * part['policies'][name]['top1'][at]:.1f}" for name in shown)
+                parts.append(f"| {looks} | {' | '.join(cells)} |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def _wrap_lines(text: str) -> str:

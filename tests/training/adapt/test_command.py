@@ -155,6 +155,9 @@ def test_every_labelled_photograph_is_measured_by_a_model_that_learned_without_i
     assert content["displaced"]["dataset"]["split"] == "3-fold cross-fitted, displaced"
     assert content["dataset"]["size"] == content["displaced"]["dataset"]["size"] == COUNT
     assert [row["budget"] for row in content["displaced"]["budgets"]][-1] == [9]
+    card = (out / "README.md").read_text(encoding="utf-8")
+    learned = content["displaced"]["policies"]["learned"]["top1"][1]
+    assert "Top-1 in percent, displaced:\n" in card and f"\n| 1 | {100 * learned:.1f} | " in card.split("displaced:")[1]
     shipped, *folds = seen
     assert len(folds) == 3 and sum(len(kept) for _, kept in folds) == 2 * COUNT  # each photograph and its view, once
     rows = {row.tobytes() for part in shipped for row in part}
