@@ -27,7 +27,7 @@ from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 120
 STEPS = 5  # looks shown in the moving picture
-STILL_LOOKS = 3  # and in the others
+STILL_LOOKS = 2  # and in the others
 WIDTH = 900  # pixels of the moving picture
 
 
