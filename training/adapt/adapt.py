@@ -27,8 +27,7 @@ from training.evaluation.output import ProgressBar, find_source_commit
 from training.evaluation.plan import Options
 from training.evaluation.run import evaluate
 from training.policy.bank import FeatureBank, compute_positional_shift
-from training.policy.centre import lean_to_centre
-from training.policy.heads import AggregationOptions, train_aggregation
+from training.policy.heads import AggregationOptions, lean_to_centre, train_aggregation
 from training.policy.targets import make_reinforce
 from training.policy.training import PolicyTraining
 from training.publishing.model_card import write_card

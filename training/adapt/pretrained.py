@@ -58,7 +58,7 @@ class AdaptOptions:
     budget: int = 3  # looks it takes where nobody says otherwise; any number at run time
     looks: int = 1  # looks that are learned one after the other, each given those before it
     objective: Objective = "likelihood"
-    centre_bias: float = 0.0  # of the learned scores, in units of their spread; see `training.policy.centre`
+    centre_bias: float = 0.0  # of the learned scores, in units of their spread; see `training.policy.heads`
     aggregation: bool = True  # learn weighting and positional modules; otherwise they stay a plain average
     epochs: int = 8  # over the bank for weighting and positions; half as many for where to look
     # At most so many images, evenly spread: one number for every folder, or one per folder; none: all.

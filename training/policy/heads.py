@@ -9,10 +9,17 @@ to say what the target says.
 
 Positions start without effect and weights as a plain average. A pretrained classifier knows only the features of its
 own backbone, so what positions add is held close to nothing in units of each feature's spread.
+
+*A bias towards the centre* is for a location module that knows already what cells are worth. Photographers put what
+matters into the middle; displaced views say far more about where to look than photographs as they are, so a policy that
+learned from both follows content and has forgotten this. Its scores of every picture get a bias in units of their own
+spread, and the module learns to say the sum by itself: nothing but its weights changes, and a cell far from the centre
+is still looked at first where it stands out enough.
 """
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,11 +31,13 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from tnet_core.errors import TNetError
+from tnet_core.modeling.location import normalise_logits
 from tnet_core.modeling.tnet import TNet
 from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
 from training.engine.warm_start import set_even_weights
 from training.evaluation.features import weigh_subsets
 from training.evaluation.plan import rank_cells
+from training.evaluation.policies import compute_centre_scores
 from training.policy.bank import BankRows, FeatureBank, compute_positional_shift, measure_spread
 from training.policy.targets import compute_worth
 from training.recipes.recipe import HeadsSection, LossSection, OptimSection
@@ -181,3 +190,41 @@ def _draw_sets(count: int, cells: int, options: AggregationOptions, generator: t
     sizes = torch.randint(0, min(options.most, cells) + 1, (count * options.sets, 1), generator=generator)
     taken = (rank_cells(scores) < sizes).view(count, options.sets, cells)
     return torch.cat([torch.ones((count, options.sets, 1), dtype=torch.bool), taken], dim=2)
+
+
+# A bias towards the centre ------------------------------------------------------------------------------
+
+_CENTRE_BATCH = 128
+_CENTRE_RATE = 1e-3
+
+
+def compute_centre_bias(grid: int) -> Tensor:
+    """Return a bias that falls evenly from one distance from the centre to the next: (n * n,), mean 0, spread 1."""
+    ranks = np.unique(compute_centre_scores(grid), return_inverse=True)[1].astype(np.float32)
+    return torch.from_numpy((ranks - ranks.mean()) / ranks.std())
+
+
+def lean_to_centre(model: TNet, bank: FeatureBank, strength: float, *, epochs: int = 6, seed: int = 0) -> None:
+    """Add `strength` times the bias to the scores of every picture, in units of their spread, by learning them."""
+    assert model.location is not None
+    teacher, student = copy.deepcopy(model.location), model.location.requires_grad_(True)
+    bias = strength * compute_centre_bias(model.config.grid).to(model.device)
+    optimiser = torch.optim.AdamW(student.parameters(), _CENTRE_RATE)
+    steps = epochs * -(-len(bank) // _CENTRE_BATCH)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    order = np.random.default_rng(seed)
+    for _ in range(epochs):
+        for rows in np.array_split(order.permutation(len(bank)), -(-len(bank) // _CENTRE_BATCH)):
+            maps, vectors = (
+                torch.from_numpy(np.array(values[np.sort(rows)], np.float32)).to(model.device)
+                for values in (bank.maps, bank.vectors)
+            )
+            with torch.no_grad():
+                known = teacher(maps, vectors)
+                target = normalise_logits(known + known.std(1, keepdim=True) * bias)
+            loss = 1 - F.cosine_similarity(normalise_logits(student(maps, vectors)), target).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+    model.requires_grad_(False)

@@ -11,7 +11,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY
 from training.policy.bank import FeatureBank
-from training.policy.centre import compute_centre_bias, lean_to_centre
+from training.policy.heads import compute_centre_bias, lean_to_centre
 from training.policy.targets import score_bank
 from training.recipes.recipe import BankSection
 
