@@ -180,7 +180,7 @@ def test_axes_data_set_and_curves_follow_the_choice(visit: Visit) -> None:
     wait_for_axis(page, "milliseconds per image")
     times = [row["ms_per_image"] for row in content["budgets"][1:]]  # without a look there is no recall
     assert traces(page)[f"measured/{BIRDS}"]["x"] == pytest.approx(times)
-    machine = f"{content['run']['machine']['processor']}, 1 thread"
+    machine = f"{content['run']['machine']['processor']}, {content['run']['machine']['threads']} threads"
     expect(page.locator(".accuracy-head")).to_contain_text(f"Times: one image at a time on {machine}.")
     expect(page.locator("#accuracy-legend .accuracy-measured h3")).to_have_text(f"Measured here, on {machine}")
     expect(cell(page, f"measured/{BIRDS}", "Time")).to_contain_text(f" ms {machine}")

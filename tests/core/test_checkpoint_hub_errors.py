@@ -203,7 +203,7 @@ def test_a_question_has_a_deadline_of_its_own(own_caches: None, monkeypatch: pyt
     monkeypatch.setattr("tnet_core.checkpoints.hub_client._ANSWER_DEADLINE", 0.2)
     forever = threading.Event()
     with pytest.raises(tn.TNetError, match="cannot be reached"):
-        HubClient(HubId(REPO))._soon(forever.wait)
+        HubClient(HubId(REPO))._call_briefly(forever.wait)
     forever.set()
 
 

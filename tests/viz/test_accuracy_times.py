@@ -94,7 +94,7 @@ def test_one_machine_is_named_and_nothing_is_said_where_time_is_not_the_axis() -
     catalogue = Catalogue(bundled())
     ids = ["measured/tnet-lite0-cub", "measured/en-lite0-cub-448", "published/cub:TNet-B0"]
     shown = select(catalogue, "cub-200-2011", "time", "top1", ids, [], ids, [], 3)
-    assert "Times: one image at a time on AMD EPYC, 1 thread." in render_intro(shown)
+    assert "Times: one image at a time on AMD EPYC, 2 threads." in render_intro(shown)
     assert "different machines" not in render_intro(shown)
     by_looks = select(catalogue, "cub-200-2011", "locations", "top1", ids, [], ids, [], 3)
     assert "Times:" not in render_intro(by_looks) and "EPYC" not in render_legend(by_looks)

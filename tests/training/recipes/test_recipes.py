@@ -190,7 +190,7 @@ def test_the_lite_baselines_differ_from_their_tnet_in_the_model_alone(tnet: str,
     assert ours.data.holdout == 10  # the validation split of the shipped numbers
 
 
-LARGE = {"cub": "runs/lite0-cub-longer/checkpoint", "pets": "runs/lite0-pets-heads/checkpoint"}
+LARGE = {"cub": "runs/lite0-cub-longer/checkpoint", "pets": "checkpoints/tnet-lite0-pets"}
 
 
 @pytest.mark.parametrize("data", LARGE)
