@@ -34,6 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, browser: BrowserContext) -> I
     Image.fromarray(picture(90, 120, seed=5)).save(folder / f"{NAME}.png")
     models = ModelCache(Registry.load(registry, shipped=None), fallback="lite0-cub", device="cpu")
     opened = browser.new_page()
+    opened.set_viewport_size({"width": 1440, "height": 900})  # narrower, the field for a path is behind "About"
     opened.on("dialog", lambda dialog: pytest.fail(f"a name was run: {dialog.message}"))
     with served(Explorer(models, local=True)) as address:
         opened.goto(address)
