@@ -34,7 +34,6 @@ def test_every_way_of_the_whole_image_is_measured_and_the_strictest_is_named() -
     pair = alternatives.Pair("lite0-cub", "lite0-cub-en-448", (2,), 448, {1: 1.3})
     found = alternatives.against(pair, 1, rounds=3)
     assert found.looks == 2 and found.times[found.strictest][0] <= found.times["same engine"][0]
-    assert found.times["both in PyTorch"][0] > 1.3  # of 2.6, which the pixels promise
     printed = tables({"alternatives": {"against": [asdict(found) | {"strictest": found.strictest}], "absolute": []}})
     assert f")**, {found.strictest} |" in printed
     told = summary({"alternatives": {"against": [asdict(found) | {"strictest": found.strictest}]}})

@@ -54,9 +54,9 @@ class Page:
     def do(self, name: str, *given: Any, **more: Any) -> list[Any]:
         """A handler until its end; what it answers is kept."""
         answer = self.begin(name, *given, **more).result(60)
-        if name in ("on_load", "on_checkpoint", "on_reopen") and answer[0] != SKIPPED:
+        if name in ("on_load", "on_example", "on_checkpoint", "on_reopen") and answer[0] != SKIPPED:
             self.opened = answer[0]
-        at = {"on_load": 6, "on_checkpoint": 6, "on_reopen": 1}.get(name, 0)
+        at = {"on_load": 6, "on_example": 6, "on_checkpoint": 6, "on_reopen": 1}.get(name, 0)
         if name != "on_more" and answer[at] != SKIPPED:
             self.session = answer[at]
         return answer
@@ -135,7 +135,7 @@ def test_an_upload_that_fails_after_the_checkpoint_was_changed_says_nothing(page
 def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow, str]) -> None:
     late = begin_slow_upload(page, slow)
     quick = page.do("on_example", data={"example": 2})
-    assert json.loads(quick[1])["title"] == page.explorer.list_pictures("deep")[2].title
+    assert json.loads(quick[7])["title"] == page.explorer.list_pictures("deep")[2].title
     slow[0].go.set()
     assert late.result(60) == [SKIPPED] * 4
 
