@@ -21,10 +21,11 @@ def watch(event, values):
             print(os.environ.get("OMP_WAIT_POLICY"), file=file)
 sys.addaudithook(watch)
 """
+LOOK = ["examples/cat.jpg", "--checkpoint", "tnet-needles"]  # help needs no PyTorch
 COMMANDS = {
-    "python -m tnet_core": ("-m", "tnet_core", "--help"),
+    "python -m tnet_core": ("-m", "tnet_core", *LOOK),
     "python -m training.evaluate": ("-m", "training.evaluate", "--help"),
-    "tnet look": ("-c", "from tnet_core.command import main; main(['look', '--help'])"),
+    "tnet look": ("-c", f"from tnet_core.command import main; main(['look', *{LOOK}])"),
     "python app.py": ("app.py", "--help"),
 }
 

@@ -110,7 +110,7 @@ def test_a_link_restores_how_looks_were_cut(visit: Visit, server: str, model: tn
         "The link could not be followed completely: its 'sampling' is not 'official' or 'native'."
     )
     expect(choice(page, "own frame")).to_be_checked()
-    assert_shows(page, tn.traverse(model, draw_picture(0), budget=(25,)), 2)
+    assert_shows(page, tn.traverse(model, draw_picture(0), budget=(25,)), 2, versus=None)  # a link without "against"
 
 
 def test_a_small_picture_has_no_choice_and_says_why(visit: Visit, tmp_path: Path) -> None:

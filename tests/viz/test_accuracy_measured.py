@@ -13,6 +13,7 @@ from tests.support.evaluation_cards import agreeing, bundled, card
 from tnet_core.checkpoints import CheckpointCard
 from viz.common.curves import ROLES, Curve
 from viz.common.measured import read_measured_curves
+from viz.common.text import format_data_set
 
 ROOT = Path(__file__).parents[2]
 CARDS = {about.source: about for about in bundled()}
@@ -53,10 +54,8 @@ def test_every_budget_has_the_accuracy_cost_and_interval_of_the_file(name: str) 
         assert list(point.top5_interval or ()) == content["policies"]["learned"]["top5_interval"][index]
         assert (point.ms_per_image, point.memory_gb) == (row.get("ms_per_image"), None)  # memory: nobody measured it
     assert (curve.kind, curve.confidence) == ("measured", 0.95)
-    assert (
-        curve.source
-        == f"{content['dataset']['name']} {content['dataset']['split']}, {content['dataset']['size']} images"
-    )
+    where = f"{content['dataset']['name']} {content['dataset']['split']}, {content['dataset']['size']} images"
+    assert curve.source == format_data_set(where)
 
 
 @pytest.mark.parametrize("name", TWO_LEVELS)

@@ -113,7 +113,7 @@ def test_damaged_parts_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
     raw["heat_map"]["probability"] = [0.5] * 9  # adds up to 4.5
     raw["comparisons"]["learned-mean"]["interval"][4] = [0.5, 0.4]
     raw["comparisons"]["learned-centre"]["difference"] = {"1": 2}
-    raw["gap_closed"]["share"][4] = True
+    raw["gap_to_surest"]["share"][4] = True
     raw["typical"]["most"] = [
         {"name": "a\nb", "score": 0.5},
         {"name": 3, "score": 0.1},
