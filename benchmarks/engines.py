@@ -26,7 +26,7 @@ import tnet_core as tn
 from benchmarks.machine import machine
 from benchmarks.rounds import compare, describe_spread, middle
 from benchmarks.tables import describe_machine, markdown, write_tables
-from tnet_core.command import finished
+from tnet_core.command import run_command
 
 ENGINES = (
     "OpenVINO, float32",
@@ -133,4 +133,4 @@ def _open(engine: str, model: tn.TNet, count: int) -> Callable[[Tensor], object]
 
 
 if __name__ == "__main__":
-    sys.exit(finished(main))
+    sys.exit(run_command(main))

@@ -26,7 +26,7 @@ from tqdm import tqdm
 import tnet_core as tn
 from benchmarks.machine import machine
 from benchmarks.tables import markdown, write_tables
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
 from tnet_core.inference.engine import EngineFeatures
 
@@ -42,7 +42,7 @@ TOLERANCE = 1e-3  # of a logit
 
 
 class Outcome(NamedTuple):
-    """What became of a family."""
+    """The result of trying one family of CNNs."""
 
     family: str
     runs_on: str  # "OpenVINO", "PyTorch", or why the family is refused
@@ -136,4 +136,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(finished(main))
+    sys.exit(run_command(main))

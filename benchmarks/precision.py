@@ -21,7 +21,7 @@ import tnet_core as tn
 from benchmarks.machine import machine
 from benchmarks.tables import markdown, write_tables
 from tnet_core.checkpoints.card import card_of
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from training.evaluate import open_data
 from training.evaluation.classes import fit_to
 
@@ -113,4 +113,4 @@ def main(argv: list[str] | None = None) -> int | None:
 
 
 if __name__ == "__main__":
-    sys.exit(finished(main))
+    sys.exit(run_command(main))

@@ -19,7 +19,7 @@ import torch
 from benchmarks import alternatives, busy, cold, curve, looks
 from benchmarks.machine import ROOT, machine
 from benchmarks.tables import describe_machine, summary, tables, write_tables
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
 
 # What is measured, and how many rounds of it make one round of the command line.
@@ -64,4 +64,4 @@ def main(argv: list[str] | None = None) -> int | None:
 
 
 if __name__ == "__main__":
-    sys.exit(finished(main))
+    sys.exit(run_command(main))

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from benchmarks.machine import ROOT, machine
 from benchmarks.pictures import KINDS, list_pictures, write_picture
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
 
 BUDGETS = {"tnet-lite0-cub": (5,), "tnet-needles": (3, 1)}
@@ -112,4 +112,4 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(finished(main))
+    sys.exit(run_command(main))

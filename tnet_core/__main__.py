@@ -180,7 +180,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def report(trace: Trace, top: int = 5) -> str:
-    """The table of looks, the top classes and the cost, as plain text."""
+    """Return the table of looks, the top classes and the cost as plain text."""
     predicted = trace.prediction
     weights, shares = trace.weights(), trace.contributions(predicted)
     lines = [

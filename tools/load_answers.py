@@ -48,7 +48,7 @@ class Scene:
 
 @dataclass
 class Known:
-    """What every picture gave each checkpoint: (checkpoint, example's number or picture's name) -> its traversal.
+    """The traversals that answered so far: (checkpoint, example's number or picture's name) -> its traversal.
 
     Of some cells that the traversal left, also the numbers of the look that was added.
     """

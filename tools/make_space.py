@@ -71,7 +71,7 @@ def assemble(out: Path, root: Path = ROOT) -> list[str]:
 
 
 def prepare_folder(out: Path) -> None:
-    """An empty folder, where only what we made before may be removed."""
+    """Make an empty folder; only what this command made before may be removed."""
     if out.exists() and not out.is_dir():
         raise SpaceError(f"'{out}' is a file; name a folder for the Space.")
     present = sorted(out.iterdir()) if out.is_dir() else []
@@ -113,7 +113,7 @@ def run_git(root: Path, *arguments: str) -> str:
 
 
 def read_requirements(text: str) -> list[str]:
-    """The app's pins, and the package for ZeroGPU."""
+    """Return the app's pins, and the package for ZeroGPU."""
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     pins = [line for line in lines if line]
     if loose := [pin for pin in pins if "==" not in pin]:
@@ -135,7 +135,7 @@ def find_hub_names(root: Path) -> dict[str, list[str]]:
 
 
 def build_readme(text: str, pins: Iterable[str], hub: dict[str, list[str]]) -> str:
-    """The Space's README: the Hub installs the Gradio that the front matter names, so it is the pinned one."""
+    """Return the Space's README: the Hub installs the Gradio that the front matter names, so it is the pinned one."""
     _, front, body = text.split("---\n", 2)
     settings: dict[str, Any] = {}
     for name, value in yaml.safe_load(front).items():

@@ -42,7 +42,7 @@ EXAMPLES = (
 
 
 def draw_examples() -> dict[Example, Sample]:
-    """The canvases, from the seed alone."""
+    """Return the canvases, drawn from the seed alone."""
     recipe = read_recipe(RECIPE)
     canvases = open_split(recipe.data, "validation", seed=recipe.seed)
     found = {example: canvases[example.index] for example in EXAMPLES}
@@ -64,7 +64,7 @@ def write_examples(folder: Path) -> None:
 
 
 def find_changed(folder: Path) -> list[str]:
-    """The files that are missing or show something else."""
+    """Return the files that are missing or show something else."""
     return [e.file for e, sample in draw_examples().items() if not _is_shown(folder / e.file, sample.image)]
 
 

@@ -86,7 +86,7 @@ differ by more than 1.6 % from the printed number: there we follow the official 
 
 
 def render_document() -> str:
-    """The whole document."""
+    """Return the whole document as Markdown."""
     lines = []
     for row in ROWS:
         config = tn.preset(row.preset)

@@ -24,7 +24,7 @@ class QueueError(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call changed on the page."""
+    """The components' values that one call changed."""
 
     outputs: dict[int, Any]  # component id -> value that was sent
     seconds: float
@@ -51,7 +51,7 @@ class QueueClient:
         self.http.close()
 
     def component(self, elem_id: str) -> int:
-        """The number of the component with this id on the page."""
+        """Return the number of the component with this id on the page."""
         for number, part in self.components.items():
             if part["props"].get("elem_id") == elem_id:
                 return number
@@ -79,7 +79,7 @@ class QueueClient:
     def call(
         self, function: int, data: list[Any] | None = None, event_data: Any = None, trigger: int | None = None
     ) -> Answer:
-        """One function; its inputs are the page's values where `data` is not given."""
+        """Call one function and return what it changed; its inputs are the page's values where `data` is not given."""
         described = next(known for known in self.config["dependencies"] if known["id"] == function)
         if data is None:
             data = [self.values[number] for number in described["inputs"]]
@@ -94,7 +94,7 @@ class QueueClient:
         return Answer(outputs, seconds, notices)
 
     def upload(self, name: str, content: bytes) -> dict[str, Any]:
-        """The file on the server, as a component's value."""
+        """Send a file to the server and return it as a component's value."""
         answer = self.http.post(f"{API}/upload", files={"files": (name, content)})
         if answer.status_code != 200:
             raise QueueError(read_problem(answer))
@@ -109,7 +109,7 @@ class QueueClient:
         return self._wait_for_result(joined.json()["event_id"])
 
     def _call_directly(self, body: dict[str, Any]) -> list[Any]:
-        """A function that does not wait in the queue."""
+        """Call a function that does not wait in the queue."""
         answer = self.http.post(f"{API}/run/predict", json=body)
         if answer.status_code != 200:
             raise QueueError(read_problem(answer))
@@ -140,7 +140,7 @@ class QueueClient:
                     yield json.loads(line[5:])
 
     def _remember(self, number: int, value: Any) -> None:
-        """A component's value after an output, which may change only other properties of it."""
+        """Keep a component's value after an output, which may change only other properties of it."""
         if isinstance(value, dict) and value.get("__type__") == "update":
             if "value" not in value:
                 return

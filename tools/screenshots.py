@@ -20,7 +20,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
 from tools.local_server import FINISHED, SWITCHES, find_chromium, find_free_port, is_answering
 
@@ -70,7 +70,7 @@ def visit(page: Page, address: str, theme: str) -> None:
 
 
 def take_frames(page: Page) -> list[Image.Image]:
-    """The board after 0, 1, … looks."""
+    """Return pictures of the board after 0, 1, … looks."""
     taken = []
     board = page.locator(".tn-board")
     for looks in range(STEPS + 1):
@@ -114,7 +114,7 @@ def main() -> int:
         for file in make_pictures(given.out):
             print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
 
-    return finished(run)
+    return run_command(run)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def read_resident_bytes(process: int) -> int:
 
 
 def find_listener(address: str) -> int | None:
-    """The process that answers at an address of this machine, where it can be told."""
+    """Return the process that answers at an address of this machine, or None where that cannot be told."""
     parts = urlsplit(address)
     if parts.hostname not in ("127.0.0.1", "localhost"):
         return None

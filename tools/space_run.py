@@ -83,7 +83,7 @@ class RunningApp:
 
 @contextmanager
 def run_app(folder: Path, python: Path, home: Path) -> Iterator[RunningApp]:
-    """The app, once it answers. Nothing is inherited from this environment."""
+    """Yield the running app once it answers. Nothing is inherited from this environment."""
     port = find_free_port()
     kept = hold_port(RELOAD_PORT)
     log = home / "log.txt"
@@ -135,7 +135,7 @@ def hold_port(port: int) -> socket.socket:
 
 @contextmanager
 def open_browser() -> Iterator[Any]:
-    """A page of a real Chromium, or None where there is none."""
+    """Yield a page of a real Chromium, or None where there is none."""
     executable = find_chromium()
     try:
         from playwright.sync_api import sync_playwright
@@ -162,7 +162,7 @@ def read_processor_seconds(process: int) -> float:
 
 
 def read_peak_memory(process: int) -> int:
-    """The most memory the process held at once, in bytes; 0 where the system does not tell."""
+    """Return the most memory the process held at once, in bytes; 0 where the system does not tell."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

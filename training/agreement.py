@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tnet_core as tn
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from training.adapt.agreement import measure_agreement, read_target
 from training.adapt.photographs import open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes
@@ -24,7 +24,7 @@ from training.evaluation.table import format_evaluation
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options, command = _make_parser().parse_args(given), ["python", "-m", "training.agreement", *given]
-    return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
+    return run_command(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
 def _make_parser() -> argparse.ArgumentParser:

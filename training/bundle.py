@@ -16,7 +16,7 @@ from pathlib import Path
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.drafting import draft, hash_files, make_id
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.files import TENSOR_FILE
 from training.publishing.model_card import read_card, write_card
@@ -26,7 +26,7 @@ MAX_PLAIN_GIT_BYTES = 10_000_000  # bytes: a Space takes larger files through Gi
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_args(arguments)
-    return finished(lambda: _run(options))
+    return run_command(lambda: _run(options))
 
 
 def _make_parser() -> argparse.ArgumentParser:

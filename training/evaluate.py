@@ -14,7 +14,7 @@ import torch
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.command import finished, name_program, warn_of_lone_process
+from tnet_core.command import name_program, run_command, warn_of_lone_process
 from tnet_core.errors import TNetError, reason
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.published import attention_rows, paper_rows
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _make_parser().parse_args(given)
     command = ["python", "-m", "training.evaluate", *given]
-    return finished(lambda: _run(options, command), "Interrupted; nothing was written.")
+    return run_command(lambda: _run(options, command), "Interrupted; nothing was written.")
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import tnet_core as tn
-from tnet_core.command import finished
+from tnet_core.command import run_command
 from tnet_core.schemas.evaluation import read_evaluation
 from training.data.reading import find_images, is_folder, read_image
 from training.data.sample import ImageDataset
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=1000, help="images of each other folder (default: 1000)")
     add_result_options(parser)
     given = parser.parse_args(arguments)
-    return finished(lambda: _run(given), "Interrupted; nothing was written.")
+    return run_command(lambda: _run(given), "Interrupted; nothing was written.")
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tnet_core.checkpoints.card import CheckpointCard
 from tnet_core.checkpoints.drafting import draft, hash_files, make_id
 from tnet_core.checkpoints.pretrained import upload_files
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from tnet_core.schemas.hub_id import HubId, check_repo
 from training.publishing.model_card import Details, read_card
 from training.publishing.upload import make_empty_folder, prepare_files
@@ -36,7 +36,7 @@ _ABOUT = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_args(arguments)
-    return finished(lambda: _run(options), "Interrupted; nothing is published before the last step.")
+    return run_command(lambda: _run(options), "Interrupted; nothing is published before the last step.")
 
 
 def _make_parser() -> argparse.ArgumentParser:

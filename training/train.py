@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.command import finished, name_program, warn_of_lone_process
+from tnet_core.command import name_program, run_command, warn_of_lone_process
 from tnet_core.errors import TNetError
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
@@ -16,7 +16,9 @@ from training.recipes.recipe import Recipe
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_intermixed_args(arguments)
-    return finished(lambda: _run(options), "Interrupted; a run that had saved a state continues from it with --resume.")
+    return run_command(
+        lambda: _run(options), "Interrupted; a run that had saved a state continues from it with --resume."
+    )
 
 
 def _run(options: argparse.Namespace) -> None:

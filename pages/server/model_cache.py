@@ -95,7 +95,7 @@ class ModelCache:
     def find_choice(self, spec: str) -> Choice:
         """Return a checkpoint that is offered; nothing else can be opened."""
         if spec not in self._choices:
-            raise TNetError(f"The checkpoint {spec!r:.80} is not offered here; {self._registry.known(spec)}.")
+            raise TNetError(f"The checkpoint {spec!r:.80} is not offered here; {self._registry.list_known_ids(spec)}.")
         return self._choices[spec]
 
     def add(self, spec: str, on_notice: Notice | None = None) -> Choice:

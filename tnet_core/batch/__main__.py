@@ -32,7 +32,7 @@ from tnet_core.batch.shards import (
     write_shards,
 )
 from tnet_core.batch.tables import import_parquet
-from tnet_core.command import finished, name_program, parse_budget, parse_levels, parse_policy, warn_of_lone_process
+from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy, run_command, warn_of_lone_process
 from tnet_core.errors import TNetError
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.inference.engine import optimised
@@ -46,7 +46,7 @@ _MAX_NAMED = 10  # unreadable images that the summary names; the table of images
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     options = _make_parser().parse_args(arguments)
-    return finished(lambda: _run(options), "Interrupted; the same command continues.")
+    return run_command(lambda: _run(options), "Interrupted; the same command continues.")
 
 
 def _make_parser() -> argparse.ArgumentParser:

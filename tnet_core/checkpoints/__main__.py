@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tnet_core.checkpoints.digests import check_digest
 from tnet_core.checkpoints.registry import Registry
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from tnet_core.schemas.files import format_size
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
@@ -18,7 +18,7 @@ from tnet_core.schemas.registry import Entry
 # What needs PyTorch is imported where it is used: a list of checkpoints takes no model.
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    return finished(lambda: options.run(options))
+    return run_command(lambda: options.run(options))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -52,7 +52,7 @@ def load(
     folder = _find_existing(spec)
     if folder is None:
         hint = f" (for a Hub repository write {PREFIX}{spec})" if spec.count("/") == 1 else ""
-        raise TNetError(f"{spec!r:.200} is neither a registry id nor a folder{hint}; {known.known(spec)}.")
+        raise TNetError(f"{spec!r:.200} is neither a registry id nor a folder{hint}; {known.list_known_ids(spec)}.")
     return load_folder(folder, device=device, on_notice=on_notice)
 
 

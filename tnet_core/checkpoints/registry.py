@@ -58,9 +58,9 @@ class Registry:
     def get(self, identity: str) -> Entry:
         if found := next((entry for entry in self.entries if entry.id == identity), None):
             return found
-        raise TNetError(f"The registry has no checkpoint {identity!r:.80}; {self.known(identity)}.")
+        raise TNetError(f"The registry has no checkpoint {identity!r:.80}; {self.list_known_ids(identity)}.")
 
-    def known(self, wanted: str) -> str:
+    def list_known_ids(self, wanted: str) -> str:
         """Return a clause that names what there is instead, the likeliest first."""
         if not self.entries:
             return "it lists none at present"

@@ -47,7 +47,7 @@ class CellCentres:
 
     @property
     def step(self) -> tuple[float, float]:
-        """From one cell to the next: across, down."""
+        """The distance between the centres of neighbouring cells: across, down."""
         n = len(self.cols) - 1
         return (self.cols[-1] - self.cols[0]) / n, (self.rows[-1] - self.rows[0]) / n
 

@@ -38,7 +38,7 @@ class OpenedFile:
 
     @property
     def key(self) -> str:
-        """What is built from this file is kept by this, in this process."""
+        """The key of caches in this process: it changes with the file."""
         return f"{self.device}-{self.inode}-{self.size}-{self.modified}-{self.changed}-{self.path}"
 
     @property
@@ -90,7 +90,7 @@ def _hash_file(opened: OpenedFile) -> str:
 
 @dataclass(frozen=True)
 class ImageInfo:
-    """Which image it was; never its pixels. Two records are equal if they say the same; see `is_same` for images.
+    """The identity of an image, never its pixels. Two records are equal if they say the same; see `is_same` for images.
 
     Of a large file the hash is taken when `sha256` is first read, so that a traversal costs no more than its looks.
     Writing and pickling ask for it; comparing with ==, deep copies and printing read no file.

@@ -24,7 +24,7 @@ Position = tuple[int, int, int]  # y, x, scale of the positional encoding
 
 @dataclass(frozen=True)
 class Viewed:
-    """What was seen of B regions."""
+    """Features and scores of B regions."""
 
     crops: list[np.ndarray]  # (b, b, 3) uint8
     pixels_read: tuple[int, ...]

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.presets import preset
@@ -22,7 +22,7 @@ _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    return finished(lambda: _convert(options))
+    return run_command(lambda: _convert(options))
 
 
 def _convert(options: argparse.Namespace) -> None:

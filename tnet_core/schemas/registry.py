@@ -79,7 +79,7 @@ _Licence = Annotated[_Text, check_line(300)]
 
 @dataclass(frozen=True)
 class FileDigest:
-    """What a file must be."""
+    """The sha256 and the size that a file must have."""
 
     sha256: Annotated[str, _match(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")]
     size: Annotated[int, BeforeValidator(_read_digits), Field(ge=1)]  # bytes
@@ -198,7 +198,7 @@ class Entry(Schema):
 
     @property
     def folder(self) -> Path | None:
-        """Where it is bundled beside the registry."""
+        """The folder of a checkpoint that is bundled beside the registry."""
         return self.source.folder
 
     @property

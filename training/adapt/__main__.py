@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from tnet_core.command import finished, name_program
+from tnet_core.command import name_program, run_command
 from training.adapt.adapt import adapt, write_adapted_card
 from training.adapt.pretrained import AdaptOptions, Labels, Objective
 from training.evaluation.output import strip_folders
@@ -26,7 +26,7 @@ _ABOUT = (
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options, command = _make_parser().parse_args(given), ["python", "-m", "training.adapt", *given]
-    return finished(
+    return run_command(
         lambda: _run(options, command),
         "Interrupted; features that a --bank folder already holds complete are used by the next run.",
     )

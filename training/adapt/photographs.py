@@ -29,7 +29,7 @@ from training.data.dataset import FileDataset, ImageFile, is_held_out
 from training.data.displaced import DisplacedView
 from training.data.reading import find_images, is_folder
 from training.data.sample import ImageDataset
-from training.engine.folding import folded
+from training.engine.folding import fold_copy
 from training.engine.run_folder import fingerprint_data
 from training.evaluation.stream import evaluation_mode, load_batches, spread_indices
 from training.policy.bank import MANIFEST_FILE, FeatureBank, make_bank
@@ -192,7 +192,7 @@ def make_banks(
     Targets are labels (rows,), or probabilities (rows, classes) where any is the backbone's prediction. With a folder
     the banks stay there and are opened again when model and images are the same.
     """
-    fast = folded(model)  # for the targets
+    fast = fold_copy(model)  # for the targets
     own = side if options.labels == "none" else None
     parts: dict[str, list[tuple[FileDataset, int | None]]] = {
         "train": [(photographs.train, own)],

@@ -1,7 +1,7 @@
 """Batch norms that do not learn, folded into the convolutions before them: the same numbers in less time.
 
 `fold_frozen(model)` speeds up the frozen part of a model that is being trained and leaves its parameters, names and
-`state_dict` alone; `folded(model)` is an evaluation copy for inputs of any size (`tn.optimised` is for crops alone).
+`state_dict` alone; `fold_copy(model)` is an evaluation copy for inputs of any size (`tn.optimised` is for crops alone).
 Which batch norm follows which convolution is found by running the module once, so it works for any backbone.
 """
 
@@ -25,7 +25,7 @@ from tnet_core.modeling.tnet import TNet
 Pair = tuple[nn.Conv2d, nn.BatchNorm2d]
 
 
-def folded(model: TNet) -> TNet:
+def fold_copy(model: TNet) -> TNet:
     """Return a copy in evaluation mode whose backbone has its batch norms folded; the model stays as it is."""
     made = copy.deepcopy(model).eval().requires_grad_(False)
     _fold(made, lambda _: True)
@@ -69,7 +69,7 @@ def _fold(model: TNet, is_foldable: Callable[[Pair], bool]) -> list[Pair]:
 @torch.no_grad()
 def run_backbone(model: TNet, images: Tensor) -> list[Tensor]:
     """Return feature vectors and location maps of the backbone in evaluation mode."""
-    with _evaluating(model.features.body) as body, model.features.collect_maps() as maps:
+    with _switch_to_evaluation(model.features.body) as body, model.features.collect_maps() as maps:
         return [body(images), *maps]
 
 
@@ -80,7 +80,7 @@ def are_alike(a: Tensor, b: Tensor) -> bool:
 
 
 @contextmanager
-def _evaluating(body: nn.Module) -> Iterator[nn.Module]:
+def _switch_to_evaluation(body: nn.Module) -> Iterator[nn.Module]:
     modes = {module: module.training for module in body.modules()}
     try:
         yield body.eval()
@@ -124,7 +124,7 @@ def find_pairs(model: TNet) -> dict[Pair, torch.Size]:
         elif isinstance(module, nn.BatchNorm2d) and module.track_running_stats:
             handles.append(module.register_forward_pre_hook(before_norm))
     try:
-        with _evaluating(body), model.features.collect_maps() as maps:
+        with _switch_to_evaluation(body), model.features.collect_maps() as maps:
             body(make_example(model))
     finally:
         for handle in handles:

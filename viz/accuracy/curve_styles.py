@@ -33,7 +33,7 @@ class CurveStyle:
 
     @property
     def line_parts(self) -> list[tuple[int, int]]:
-        """From where to where a swatch's line goes: a hollow marker hides its middle."""
+        """Both ends of a swatch's line: a hollow marker hides its middle."""
         return [(0, 34)] if self.filled or not self.size else [(0, 11), (23, 34)]
 
     @property

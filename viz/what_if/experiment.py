@@ -108,7 +108,7 @@ class Experiment:
 
     @property
     def copy_box(self) -> Box | None:
-        """Where the copy is."""
+        """The box of the copy, or None without one."""
         return self.copy or (None if self.copied is None else self.before.cell_boxes()[self.copied[1]])
 
     def find_looks_at_copy(self, k: int) -> tuple[LookAtCopy | None, LookAtCopy | None]:

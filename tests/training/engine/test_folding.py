@@ -10,7 +10,7 @@ import torch
 import tnet_core as tn
 from tests.support.models import TINY, config_of
 from tests.support.models import with_odd_norms as lived
-from training.engine.folding import find_pairs, fold_frozen, folded
+from training.engine.folding import find_pairs, fold_copy, fold_frozen
 from training.engine.optimiser import freeze, set_training_mode
 from training.recipes.recipe import FreezeSection
 
@@ -23,7 +23,7 @@ def test_a_folded_copy_says_the_same(backbone: str, base: int) -> None:
     model = lived(config_of(backbone, base))
     images = torch.randn(2, 3, 2 * base, 2 * base)
     with torch.inference_mode():
-        expected, found = model.forward_train(images, 3), folded(model).forward_train(images, 3)
+        expected, found = model.forward_train(images, 3), fold_copy(model).forward_train(images, 3)
     torch.testing.assert_close(found.features, expected.features, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(found.location_logits[0], expected.location_logits[0], rtol=1e-3, atol=1e-3)
 
@@ -34,7 +34,7 @@ def test_the_original_is_left_alone() -> None:
     images = torch.randn(1, 3, TINY.input_size, TINY.input_size)
     with torch.inference_mode():
         expected = model(images)
-        folded(model)
+        fold_copy(model)
         assert torch.equal(model(images), expected)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
