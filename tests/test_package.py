@@ -231,6 +231,33 @@ def test_a_command_run_as_a_module_is_called_that(monkeypatch: pytest.MonkeyPatc
     assert command.name_program("training.evaluate") == "python -m training.evaluate"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is as a full disk")
+def test_output_that_a_full_disk_does_not_take_is_one_sentence() -> None:
+    for arguments in (["checkpoints", "list"], ["--help"], ["--version"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "tnet_core.command", *arguments], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
+                text=True, timeout=300,
+            )  # fmt: skip
+        assert done.returncode == 2, done.stderr
+        assert done.stderr == "Cannot write the output: No space left on device.\n"
+
+
+def test_ctrl_c_ends_a_command_with_one_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["tnet"])
+    monkeypatch.setattr("tnet_core.imageio.ImageSource.open", interrupt)
+    for arguments in (["look", "photo.jpg"], ["replay", __file__, "--image", "photo.jpg"]):
+        assert command.main(arguments) == 130
+        assert capsys.readouterr().err == "Interrupted.\n"
+    monkeypatch.setattr("importlib.import_module", interrupt)  # PyTorch takes seconds to be imported
+    assert command.main(["traverse", "photographs", "--out", "looks.parquet"]) == 130
+
+
 @pytest.mark.slow
 def test_commands_refuse_bad_input_in_one_sentence_and_overwrite_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy
+from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy, run_command
 from tnet_core.errors import TNetError, reason
 from tnet_core.imageio import ImageSource
 from tnet_core.schemas.files import write_atomically
@@ -36,18 +36,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
-    try:
-        if arguments[:1] == ["replay"]:
-            print(_replay(_replay_parser().parse_args(arguments[1:])))
-        else:
-            _traverse(_parser().parse_args(arguments))
-    except TNetError as error:
-        print("error:", *str(error).splitlines(), file=sys.stderr)  # one line, whatever a file's name holds
-        return 2
-    except BrokenPipeError:  # the reader of our output went away (`… | head`)
-        sys.stderr.close()
-        return 1
-    return 0
+    if arguments[:1] == ["replay"]:
+        given = _replay_parser().parse_args(arguments[1:])
+        return run_command(lambda: print(_replay(given)), prefix="error: ")
+    options = _parser().parse_args(arguments)
+    return run_command(lambda: _traverse(options), prefix="error: ")
 
 
 def _traverse(options: argparse.Namespace) -> None:

@@ -13,11 +13,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
-from tnet_core.errors import TNetError
+from tnet_core.errors import TNetError, reason
 
 
 class Command(NamedTuple):
@@ -62,6 +63,10 @@ _SUB_COMMAND = "TNET_SUB_COMMAND"  # tells the Python that runs a clone's comman
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `tnet SUB-COMMAND …` and return its exit status."""
     name, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or ["--help"]
+    return run_command(lambda: _run(name, rest))
+
+
+def _run(name: str, rest: list[str]) -> int:
     if name in ("--help", "-h", "help"):
         print(describe_commands())
         return 0
@@ -70,16 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"tnet-explorer {__version__}")
         return 0
-    try:
-        if name in CLONE:
-            run_in_clone(name, rest)
-        if name not in CORE:
-            near = difflib.get_close_matches(name, [*CORE, *CLONE], n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "'tnet --help' lists them."
-            raise TNetError(f"tnet has no sub-command {name!r:.60}; {hint}")
-    except TNetError as error:
-        print(error, file=sys.stderr)
-        return 2
+    if name in CLONE:
+        run_in_clone(name, rest)
+    if name not in CORE:
+        near = difflib.get_close_matches(name, [*CORE, *CLONE], n=1)
+        hint = f"did you mean '{near[0]}'?" if near else "'tnet --help' lists them."
+        raise TNetError(f"tnet has no sub-command {name!r:.60}; {hint}")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # PyTorch's threads read it when it is imported
     sys.argv[0] = f"tnet {name}"
     command = CORE[name]
@@ -145,7 +146,10 @@ def run_in_clone(name: str, arguments: Sequence[str]) -> NoReturn:
 
 def find_clone() -> Path | None:
     """Return the clone that the current folder lies in, or else the one that this code was imported from."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise TNetError("The current folder is not there any more; change to another one.") from None
     for folder in (here, *here.parents, Path(__file__).resolve().parents[1]):
         if all((folder / part).is_file() for part in ("app.py", "tnet_core/command.py", "training/train.py")):
             return folder
@@ -177,19 +181,35 @@ def parse_policy(text: str) -> str | list[int]:
     return [int(part) for part in parts] if all(part.strip().isdecimal() for part in parts) else text
 
 
-def run_command(run: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
-    """Run a command and return its exit status: its own (None: 0), 2 after an error of the user, 130 after Ctrl-C."""
+def run_command(run: Callable[[], int | None], interrupted: str = "Interrupted.", prefix: str = "") -> int:
+    """Run a command and return its exit status: its own (None: 0), 2 after an error of the user, 130 after Ctrl-C.
+
+    `prefix` is put before the sentence about an error.
+    """
     try:
-        return run() or 0
+        status = run() or 0
+        sys.stdout.flush()  # here, where a full disk can still be told
+        return status
     except TNetError as error:
-        _say(str(error))
+        _say(prefix + str(error))
         return 2
     except KeyboardInterrupt:
         _say(interrupted)
         return 130
     except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 1
+    except OSError as error:
+        what = "write the output" if error.filename is None else f"use '{error.filename}'"
+        _say(f"{prefix}Cannot {what}: {reason(error)}.")
+        discard_output()
+        return 2
+
+
+def discard_output() -> None:
+    """Send nowhere what is still to be printed: what could not be written would be tried again at the end."""
+    with suppress(OSError, ValueError):  # an output that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(sentence: str) -> None:

@@ -9,6 +9,7 @@ python -m training.bundle checkpoints/tnet-lite0-cub --title "…"              
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from tnet_core.checkpoints.card import card_of
 from tnet_core.checkpoints.drafting import draft, hash_files, make_id
 from tnet_core.command import name_program, run_command
 from tnet_core.errors import TNetError, reason
-from tnet_core.schemas.files import TENSOR_FILE
+from tnet_core.schemas.files import REQUIRED_FILES, TENSOR_FILE
 from training.publishing.model_card import read_card, write_card
 
 MAX_PLAIN_GIT_BYTES = 10_000_000  # bytes: a Space takes larger files through Git LFS only
@@ -44,12 +45,19 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
-    if options.folder is not None:
-        copy_in_half_precision(options.checkpoint, Path(options.folder))
-    folder = Path(options.folder or options.checkpoint)
-    card = read_card(folder)
+    folder, notes = Path(options.folder or options.checkpoint), _read_notes(options.notes)
     title = options.title or folder.resolve().name
-    write_card(folder, card, title, _read_notes(options.notes))
+    is_new = not folder.exists()
+    if options.folder is not None:
+        check_target(options.checkpoint, folder)
+        copy_in_half_precision(options.checkpoint, folder)
+    try:
+        card = read_card(folder)
+        write_card(folder, card, title, notes)
+    except BaseException:  # no room, or interrupted
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     size = (folder / TENSOR_FILE).stat().st_size
     if size > MAX_PLAIN_GIT_BYTES:
         print(f"Note: {TENSOR_FILE} has {size / 1e6:.1f} MB; a Space needs Git LFS for it.", file=sys.stderr)
@@ -59,6 +67,21 @@ def _run(options: argparse.Namespace) -> None:
     print(
         draft(card, {"folder": _name_in_registry(folder)}, hash_files(folder), Path("checkpoints.yaml"), given), end=""
     )
+
+
+def check_target(checkpoint: str, folder: Path) -> None:
+    """Refuse the checkpoint's own folder, and one that holds anything else than an earlier copy, which is replaced."""
+    try:
+        names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    except OSError as error:
+        raise TNetError(f"Cannot read '{folder}': {reason(error)}.") from None
+    if not names:
+        return
+    if folder.resolve() == Path(checkpoint).resolve():
+        raise TNetError(f"'{folder}' is the checkpoint's own folder; name another one for the copy.")
+    if not set(REQUIRED_FILES) <= names:
+        raise TNetError(f"'{folder}' holds something else than a checkpoint; name a new folder.")
+    print(f"The checkpoint in '{folder}' is replaced.", file=sys.stderr)
 
 
 def _name_in_registry(folder: Path) -> str:

@@ -14,7 +14,7 @@ import torch
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.command import name_program, run_command, warn_of_lone_process
+from tnet_core.command import discard_output, name_program, run_command, warn_of_lone_process
 from tnet_core.errors import TNetError, reason
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.published import attention_rows, paper_rows
@@ -153,6 +153,7 @@ def _show(content: dict[str, Any], paper: PaperReference, style: str) -> None:
         print(to_compact_text(content) if style == "json" else _make_table(content, paper), flush=True)
     except OSError as error:  # a closed pipe, or output redirected to a full disk: the file is still to be written
         _say(f"The result cannot be shown ({reason(error)}).")
+        discard_output()
 
 
 def _make_table(content: dict[str, Any], paper: PaperReference) -> str:

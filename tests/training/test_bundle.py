@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,36 @@ def test_what_is_not_a_checkpoint_is_refused(
     assert main(given) == 2
     said = capsys.readouterr().err
     assert "nowhere" in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_holds_something_else_is_left_as_it_is(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "README.md").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    before = (trained / "model.safetensors").read_bytes()
+    for folder in (mine, tmp_path / "file", trained, trained / ".." / "run"):
+        assert main([str(trained), str(folder)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert (mine / "README.md").read_text() == "mine" and len(list(mine.iterdir())) == 1
+    assert (trained / "model.safetensors").read_bytes() == before  # not rounded in its place
+    assert main([str(trained), str(tmp_path / "copy")]) == 0
+    assert "is replaced" not in capsys.readouterr().err
+    assert main([str(trained), str(tmp_path / "copy")]) == 0
+    assert "is replaced" in capsys.readouterr().err
+
+
+def test_half_a_copy_does_not_stay(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)  # of the card, which comes last
+    assert main([str(trained), str(tmp_path / "copy")]) == 2
+    assert "No space left" in capsys.readouterr().err and not (tmp_path / "copy").exists()
 
 
 def test_notes_that_cannot_be_read_are_refused(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,6 +102,20 @@ def test_an_earlier_evaluation_is_replaced_with_a_notice_and_out_leaves_it_alone
     assert printed == json.loads((tmp_path / "other.json").read_text()) and printed["dataset"]["size"] == 28
 
 
+def test_a_file_that_is_no_evaluation_is_not_replaced_and_any_name_will_do(
+    folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    given = (folder, data / "test", "--policies", "learned", "--limit", 7)
+    assert run(*given, "--out", tmp_path / "notes.txt") == 2
+    assert "holds something else than an evaluation" in capsys.readouterr().err
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    longest = tmp_path / ("x" * 250 + ".json")
+    for _ in range(2):  # an evaluation is replaced, whatever its name
+        assert run(*given, "--out", longest) == 0
+    assert sorted(path.name for path in tmp_path.glob("*.*")) == ["notes.txt", longest.name]
+
+
 @pytest.fixture
 def pinned(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The checkpoint's folder, in a registry that pins its files under the id 'birds'."""

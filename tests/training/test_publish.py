@@ -7,6 +7,7 @@ spoken by the local server, so it is switched off here.
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -247,6 +248,18 @@ def test_bad_input_is_one_sentence(checkpoint: Path, tmp_path: Path, capsys: Out
     (checkpoint / "evaluation.json").write_text("{}")
     assert main([str(checkpoint), REPO, "--dry-run", str(tmp_path / "y")]) == 2
     assert "evaluation.json' cannot be used" in capsys.readouterr().err
+
+
+def test_a_dry_run_that_finds_no_room_leaves_nothing_half_written(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert main([str(checkpoint), "owner/name", "--dry-run", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "No space left" in said[-1] and not list((tmp_path / "out").iterdir())
 
 
 def test_it_has_help(capsys: Output) -> None:

@@ -76,6 +76,7 @@ def save(
         write_tensors(temporary, state, half=half)
         if not tensors.exists() or not filecmp.cmp(temporary, tensors, shallow=False):
             evaluation.unlink(missing_ok=True)
+        write_config(target, config)  # before the tensors are put in place, which needs no room
 
     try:
         is_new = not target.exists()
@@ -84,7 +85,6 @@ def save(
         raise TNetError(f"Cannot create the checkpoint folder '{target}': {reason(error)}.") from None
     try:
         write_atomically(tensors, write)
-        write_config(target, config)
     except BaseException:  # no room, or interrupted: half a checkpoint is none
         if is_new:
             shutil.rmtree(target, ignore_errors=True)

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from torch import Tensor
 import tnet_core as tn
 from tnet_core.errors import TNetError, reason
 from tnet_core.modeling.tnet import TNet
-from tnet_core.schemas.files import read_bounded, write_atomically
+from tnet_core.schemas.files import is_temporary_name, read_bounded, write_atomically
 from training.data.sample import ImageDataset
 from training.evaluation.output import find_source_commit
 from training.recipes.reading import recipe_from_mapping, recipe_to_mapping, recipe_to_text
@@ -41,23 +41,34 @@ _CHANGEABLE_KEYS = {
     "data.root", "data.cache", "data.workers", "data.skip_unreadable",
 }  # fmt: skip
 _NAME = re.compile(r"state-(\d{9})")
+_TEMPORARY_STATE = re.compile(r"\.state-\d+\.tmp")
 _NUMBERS = "state.json"
 _TENSORS = "tensors.safetensors"
 FORMAT = 1
 
 
-def check_folder(out: Path, *, resume: bool) -> None:
-    """Refuse to mix two runs in one folder; nothing is written."""
+def check_folder(out: Path, *, resume: bool, leftovers: Collection[str] = ()) -> None:
+    """Refuse to mix two runs in one folder, or a run with anything else; nothing is written.
+
+    `leftovers` are names of what a run that was killed may have left before it wrote its recipe.
+    """
     try:
         begun, finished = bool(list_states(out)), (out / CHECKPOINT_FOLDER).exists()
         used = begun or finished or (out / RECIPE_FILE).exists()
+        names = {path.name for path in out.iterdir()} if out.is_dir() else set()
     except OSError as error:
         raise TNetError(f"Cannot read '{out}': {reason(error)}.") from None
     if used and not resume:
         hint = "add --resume to continue it, or choose another --out" if begun else "choose another --out"
         raise TNetError(f"'{out}' already holds a run; {hint}.")
+    if not used and any(name not in leftovers and not _is_temporary(name) for name in names):
+        raise TNetError(f"'{out}' holds something else than a run; choose another --out.")
     if finished and not begun:
         raise TNetError(f"'{out}' holds a checkpoint but no state to continue from; choose another --out.")
+
+
+def _is_temporary(name: str) -> bool:
+    return is_temporary_name(name) or _TEMPORARY_STATE.fullmatch(name) is not None
 
 
 def make_folder(out: Path) -> None:

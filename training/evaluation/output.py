@@ -21,8 +21,8 @@ from tnet_core import __version__
 from tnet_core.checkpoints.registry import Registry, find_pinned, pin_file
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.checkpoint import read_config, write_config
-from tnet_core.schemas.evaluation import parse_evaluation
-from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE
+from tnet_core.schemas.evaluation import Evaluation, parse_evaluation
+from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE, MAX_BYTES, make_temporary_name
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
 from training.data.reading import is_folder
@@ -35,7 +35,7 @@ _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "acce
 def check_writable(path: Path) -> None:
     """Refuse a place that cannot be written, before an hour of work and not after it."""
     advice = "name a file in a folder you may write to (--out)"
-    trial = path.with_name(f".{path.name}.{os.getpid()}.trial")
+    trial = path.with_name(make_temporary_name())
     try:  # what `Evaluation.write` will do: permissions alone say nothing about read-only or full disks
         with trial.open("wb") as file:
             file.write(bytes(4096))
@@ -45,6 +45,11 @@ def check_writable(path: Path) -> None:
         raise TNetError(f"The result cannot be written to '{path}' ({reason(error)}); {advice}.") from None
     if is_special:
         raise TNetError(f"The result cannot be written to '{path}', which is not a file; {advice}.")
+    if path.is_file() and not path.name.endswith(EVALUATION_FILE) and path.stat().st_size:
+        try:
+            Evaluation.read_file(path, MAX_BYTES[EVALUATION_FILE])
+        except TNetError:
+            raise TNetError(f"'{path}' holds something else than an evaluation; {advice}.") from None
 
 
 class ProgressBar:

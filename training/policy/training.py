@@ -25,7 +25,7 @@ from training.data import open_splits
 from training.data.augment import Augment
 from training.data.loading import AugmentedView, collate, make_loader, unpack
 from training.data.sample import ImageDataset
-from training.engine.metrics import Metrics
+from training.engine.metrics import METRICS_FILE, Metrics
 from training.engine.optimiser import compute_rate_factor, make_optimiser, set_rates
 from training.engine.run_folder import check_folder, fingerprint_data, make_folder, write_checkpoint, write_recipe
 from training.engine.warm_start import warm_start
@@ -45,6 +45,7 @@ from training.policy.targets import (
 )
 from training.recipes.recipe import BankSection, Recipe
 
+_BANK = "bank"  # folder in that of the run, unless the recipe names another; removed at the end
 _IMAGES_AT_ONCE = 8  # while the bank is made: each has n * n crops
 
 
@@ -61,7 +62,7 @@ def train_policy(
     if recipe.init.weights == "random":
         raise TNetError("A policy is trained on top of a trained model: name one in 'init' (weights: checkpoint).")
     chosen = recipe.bank
-    check_folder(out, resume=False)
+    check_folder(out, resume=False, leftovers=(_BANK, METRICS_FILE, "tensorboard"))
     train_data, validation_data = open_splits(recipe, open_data)
     splits = {"train": train_data, "validation": validation_data}
     make_folder(out)
@@ -70,7 +71,7 @@ def train_policy(
     origin = warm_start(model, recipe.init)
     if recipe.heads.epochs:
         reset_heads(model)
-    kept = Path(chosen.folder) if chosen.folder is not None else out / "bank"
+    kept = Path(chosen.folder) if chosen.folder is not None else out / _BANK
     try:
         banks = {
             which: make_split_bank(

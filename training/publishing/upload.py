@@ -79,7 +79,7 @@ def make_empty_folder(path: Path) -> Path:
 
 
 def prepare_files(folder: Path, out: Path, card: CheckpointCard, details: Details, repo: str) -> None:
-    """Write every file of the publication into `out`."""
+    """Write every file of the publication into `out`, an empty folder; where that fails, it stays empty."""
     try:
         for name in (CONFIG_FILE, TENSOR_FILE, EVALUATION_FILE):
             if (folder / name).exists():
@@ -88,4 +88,6 @@ def prepare_files(folder: Path, out: Path, card: CheckpointCard, details: Detail
         if card.evaluation is not None:
             draw_accuracy(card.evaluation, out / PICTURE_FILE)
     except OSError as error:
+        for path in out.iterdir():
+            path.unlink()
         raise TNetError(f"Cannot write '{out}': {reason(error)}.") from None

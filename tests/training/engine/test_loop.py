@@ -275,6 +275,17 @@ def test_two_runs_are_never_mixed_in_one_folder(ended_run: Path) -> None:
         go(recipe(), ended_run)
 
 
+@pytest.mark.parametrize("mine", ["metrics.jsonl", "images.jsonl", "bank/diary.txt"])
+def test_a_folder_with_something_else_is_refused_and_left_as_it_is(tmp_path: Path, mine: str) -> None:
+    (tmp_path / mine).parent.mkdir(exist_ok=True)
+    (tmp_path / mine).write_text('{"step": 99}\n')
+    for resume in (False, True):
+        with pytest.raises(TNetError, match="holds something else than a run"):
+            go(recipe(), tmp_path, resume=resume)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / mine]
+    assert (tmp_path / mine).read_text() == '{"step": 99}\n'
+
+
 def test_a_run_continues_only_under_its_own_recipe(tmp_path: Path) -> None:
     made = recipe(epochs=2)
     stopping_after_one_step(Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
