@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 import tnet_core as tn
+from tnet_core import command
 from tools.docs_site import CODE, LINK, PAGES, resolve_link
 
 ROOT = Path(__file__).parents[1]
@@ -83,6 +88,59 @@ def test_the_tutorial_s_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         exec(block, names)
     printed = capsys.readouterr().out
     assert printed.count("look 5: ") == 2 and "is the last one from" in printed and "changes the logit" in printed
+
+
+def list_commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield module and arguments of every command line of this project in a text's code, without what is optional."""
+    for line in re.findall(r"^ {4}(\S.*)$", text.replace("\\\n", ""), re.M):
+        words = re.sub(r"\[[^]]*\]|…", "", line.partition(" #")[0]).split()
+        program = words[0].rpartition("/")[2] if words else ""
+        if program == "tnet" and words[1:2] and words[1] in {**command.CORE, **command.CLONE}:
+            found = {**command.CORE, **command.CLONE}[words[1]]
+            yield found.module, [*found.before, *words[2:]]
+        elif program in ("python", "accelerate") and "-m" in words:
+            at = words.index("-m")
+            yield words[at + 1], words[at + 2 :]
+
+
+def read_arguments(program: ModuleType, arguments: list[str]) -> object:
+    try:
+        return program.main(arguments)
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name for name in TEXTS if name.startswith(("README", "docs/", "training/", "CONTRIB"))]
+)
+def test_every_command_of_a_text_is_one_that_its_program_understands(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for module, arguments in list_commands(text):
+        if module == "app" or module.partition(".")[0] not in ("tnet_core", "training"):
+            continue
+        spec = importlib.util.find_spec(module)
+        assert spec is not None, module
+        program = importlib.import_module(f"{module}.__main__" if spec.submodule_search_locations else module)
+        if not hasattr(program, "run_command"):
+            continue
+        monkeypatch.setattr(program, "run_command", lambda *_, **__: 0)  # arguments are read, and nothing is run
+        assert read_arguments(program, arguments) == 0, (module, arguments, capsys.readouterr().err)
+
+
+def test_the_commands_about_whole_data_sets_are_of_one_run() -> None:
+    """Another checkpoint or budget would be refused, and the third question needs three looks."""
+    text = (ROOT / "docs" / "data_sets.md").read_text(encoding="utf-8")
+    commands = [
+        " ".join(arguments) for module, arguments in list_commands(text) if module.startswith("tnet_core.batch")
+    ]
+    assert len(commands) == 3
+    for arguments in commands:
+        assert arguments.startswith("photographs/ --checkpoint tnet-lite0-cub --budget 5 --out looks.parquet"), (
+            arguments
+        )
 
 
 @dataclass
