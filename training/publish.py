@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -63,8 +64,14 @@ def _run(options: argparse.Namespace) -> None:
     if not details.licence:
         print("Note: no licence is stated, so the card says 'unknown'; state one with --licence.", file=sys.stderr)
     if options.dry_run is not None:
+        is_new = not Path(options.dry_run).exists()
         out = make_empty_folder(Path(options.dry_run))
-        prepare_files(Path(options.folder), out, card, details, options.repo)
+        try:
+            prepare_files(Path(options.folder), out, card, details, options.repo)
+        except BaseException:  # no room, or interrupted
+            if is_new:
+                shutil.rmtree(out, ignore_errors=True)
+            raise
         print(f"Nothing was uploaded. '{out}' holds what would be:")
         for file in sorted(out.iterdir()):
             print(f"  {file.name} ({file.stat().st_size} bytes)")

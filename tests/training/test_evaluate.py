@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,13 @@ def test_a_file_that_is_no_evaluation_is_not_replaced_and_any_name_will_do(
     assert "holds something else than an evaluation" in capsys.readouterr().err
     assert (tmp_path / "notes.txt").read_text() == "mine"
     longest = tmp_path / ("x" * 250 + ".json")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))  # as a full disk, which is noticed by trying
+        assert run(*given, "--out", longest) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]
     for _ in range(2):  # an evaluation is replaced, whatever its name
         assert run(*given, "--out", longest) == 0
     assert sorted(path.name for path in tmp_path.glob("*.*")) == ["notes.txt", longest.name]

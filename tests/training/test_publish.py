@@ -257,9 +257,11 @@ def test_a_dry_run_that_finds_no_room_leaves_nothing_half_written(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    assert main([str(checkpoint), "owner/name", "--dry-run", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert "No space left" in said[-1] and not list((tmp_path / "out").iterdir())
+    (tmp_path / "mine").mkdir()
+    for out in ("new", "mine"):
+        assert main([str(checkpoint), "owner/name", "--dry-run", str(tmp_path / out)]) == 2
+        assert "No space left" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "new").exists() and not list((tmp_path / "mine").iterdir())
 
 
 def test_it_has_help(capsys: Output) -> None:

@@ -37,9 +37,11 @@ def check_writable(path: Path) -> None:
     advice = "name a file in a folder you may write to (--out)"
     trial = path.with_name(make_temporary_name())
     try:  # what `Evaluation.write` will do: permissions alone say nothing about read-only or full disks
-        with trial.open("wb") as file:
-            file.write(bytes(4096))
-        trial.unlink()
+        try:
+            with trial.open("wb") as file:
+                file.write(bytes(4096))
+        finally:
+            trial.unlink(missing_ok=True)
         is_special = path.exists() and not path.is_file()
     except OSError as error:
         raise TNetError(f"The result cannot be written to '{path}' ({reason(error)}); {advice}.") from None
