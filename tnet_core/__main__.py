@@ -21,7 +21,7 @@ import numpy as np
 from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy, run_command
 from tnet_core.errors import TNetError, reason
 from tnet_core.imageio import ImageSource
-from tnet_core.schemas.files import write_atomically
+from tnet_core.schemas.files import is_dead_link, write_atomically
 from tnet_core.stopping import StoppingRule
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _rule(options: argparse.Namespace) -> StoppingRule | bool:
 def _check_new_file(path: Path) -> None:
     """Refuse a place where something is already, or where no file can be made."""
     try:
-        if path.is_file() or path.is_dir():
+        if path.is_file() or path.is_dir() or is_dead_link(path):
             raise TNetError(f"There is a file or folder '{path}' already; name another with --json or remove it.")
         if not path.absolute().parent.is_dir():
             raise TNetError(f"There is no folder '{path.absolute().parent}' to write '{path.name}' in.")

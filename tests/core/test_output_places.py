@@ -111,10 +111,12 @@ def test_a_place_that_is_taken_or_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "diary.txt").write_text("mine")
+    (tmp_path / "dead link").symlink_to("nowhere")
     before = list_all(tmp_path)
     refused = [
         tmp_path / "file",
         tmp_path / "folder",
+        tmp_path / "dead link",
         tmp_path / "none" / "below",
         tmp_path / ("x" * 256),
         Path("/proc/x"),
@@ -126,6 +128,7 @@ def test_a_place_that_is_taken_or_cannot_be_written_is_refused_before_the_work(
         code = command(place, out)
         said = capsys.readouterr().err.splitlines()
         assert code == 2 and "Traceback" not in "".join(said) and str(out.name)[:40] in said[-1], (out, said)
+    assert (tmp_path / "dead link").is_symlink() and not (tmp_path / "dead link").exists()
     assert list_all(tmp_path) == before and (tmp_path / "file").read_text() == "mine"
 
 

@@ -85,10 +85,15 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def is_dead_link(path: Path) -> bool:
+    """Return whether a path is a symbolic link that leads nowhere: nothing is there, and yet it is somebody's."""
+    return path.is_symlink() and not path.exists()
+
+
 def check_new_folder(out: Path, option: str = "") -> None:
     """Refuse a place where something is already, or where no folder can be made; `option` is what names it."""
     try:
-        if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        if out.is_file() or is_dead_link(out) or (out.is_dir() and any(out.iterdir())):
             where = f" with {option}" if option else ""
             raise TNetError(f"There is something at '{out}' already; name a new folder{where}.")
         if not out.absolute().parent.is_dir():

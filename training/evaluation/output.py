@@ -22,7 +22,7 @@ from tnet_core.checkpoints.registry import Registry, find_pinned, pin_file
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.checkpoint import read_config, write_config
 from tnet_core.schemas.evaluation import Evaluation, parse_evaluation
-from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE, MAX_BYTES, make_temporary_name
+from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE, MAX_BYTES, is_dead_link, make_temporary_name
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
 from training.data.reading import is_folder
@@ -42,7 +42,7 @@ def check_writable(path: Path) -> None:
                 file.write(bytes(4096))
         finally:
             trial.unlink(missing_ok=True)
-        is_special = path.exists() and not path.is_file()
+        is_special = is_dead_link(path) or (path.exists() and not path.is_file())
     except OSError as error:
         raise TNetError(f"The result cannot be written to '{path}' ({reason(error)}); {advice}.") from None
     if is_special:
