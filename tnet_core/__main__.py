@@ -11,7 +11,6 @@ and the image is opened, so that a mistake is answered at once.
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,13 +33,14 @@ PRECISIONS = ("float32", "bfloat16")  # those of tnet_core.inference.conversion
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
-    if arguments[:1] == ["replay"]:
-        given = _replay_parser().parse_args(arguments[1:])
-        return run_command(lambda: print(_replay(given)), prefix="error: ")
-    options = _parser().parse_args(arguments)
-    return run_command(lambda: _traverse(options), prefix="error: ")
+
+    def run() -> None:
+        if arguments[:1] == ["replay"]:
+            print(_replay(_replay_parser().parse_args(arguments[1:])))
+        else:
+            _traverse(_parser().parse_args(arguments))
+
+    return run_command(run, prefix="error: ")
 
 
 def _traverse(options: argparse.Namespace) -> None:
@@ -68,16 +68,25 @@ def _replay(options: argparse.Namespace) -> str:
     from tnet_core.trace import Trace
 
     trace = Trace.from_json(text)
-    if options.checkpoint is None and options.preset is None:
-        options.checkpoint = trace.source
     options.precision = trace.precision
-    again = replay(trace, _model(options), source)
+    again = replay(trace, _load_named(options, trace.source), source)
     tolerance = find_tolerance(trace, again)
     within = "" if tolerance == TOLERANCE else f" in {trace.precision}, within {tolerance:g} of the largest of its kind"
     return (
         f"The replay passed: {len(again.locations)} looks and every number of the trace agree{within}; "
         f"predicted {again.class_name(again.prediction)}."
     )
+
+
+def _load_named(options: argparse.Namespace, source: str) -> TNet:
+    """Return the model that the options name, or else the one that a trace names."""
+    if options.checkpoint is not None or options.preset is not None:
+        return _model(options)
+    options.checkpoint = source
+    try:
+        return _model(options)
+    except TNetError as error:
+        raise TNetError(f"{error} That is what the trace names; say with --checkpoint where it is.") from None
 
 
 def _parser() -> argparse.ArgumentParser:

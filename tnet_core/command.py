@@ -10,7 +10,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -57,6 +59,12 @@ CLONE = {
     "bundle": Command("training.bundle", "make a checkpoint ready to share: half precision, model card"),
     "publish": Command("training.publish", "put a checkpoint on the Hugging Face Hub"),
 }
+_NO_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")  # as PyTorch says it
+LAUNCHED = (
+    "RANK",
+    "LOCAL_RANK",
+    "MASTER_ADDR",
+)  # what 'accelerate launch' sets where processes have to find one another
 _SUB_COMMAND = "TNET_SUB_COMMAND"  # tells the Python that runs a clone's command which one it is
 
 
@@ -182,13 +190,17 @@ def parse_policy(text: str) -> str | list[int]:
 
 
 def run_command(run: Callable[[], int | None], interrupted: str = "Interrupted.", prefix: str = "") -> int:
-    """Run a command and return its exit status: its own (None: 0), 2 after an error of the user, 130 after Ctrl-C.
+    """Run a command and return its exit status: its own (None: 0), 2 after an error in one sentence, 130 after Ctrl-C.
 
+    `run` reads the arguments too, so that a help text also ends well on a full disk or where letters are missing.
     `prefix` is put before the sentence about an error.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
     try:
         status = run() or 0
-        sys.stdout.flush()  # here, where a full disk can still be told
+        sys.stdout.flush()  # here and not when Python ends, where an error has no sentence
         return status
     except TNetError as error:
         _say(prefix + str(error))
@@ -199,6 +211,11 @@ def run_command(run: Callable[[], int | None], interrupted: str = "Interrupted."
     except BrokenPipeError:  # the reader of a pipe has seen enough
         discard_output()
         return 1
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
+            raise
+        _say(f"{prefix}The command cannot go on: there is not enough memory for that many images or numbers at a time.")
+        return 2
     except OSError as error:
         what = "write the output" if error.filename is None else f"use '{error.filename}'"
         _say(f"{prefix}Cannot {what}: {reason(error)}.")
@@ -212,15 +229,40 @@ def discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def count_processes(*needed: str) -> int:
+    """Return how many processes a launcher started, 1 without one; `needed` are variables that it must have set too."""
+    count = read_number("WORLD_SIZE", 1)
+    missing = [variable for variable in needed if count > 1 and not os.environ.get(variable)]
+    if missing:
+        raise TNetError(
+            f"WORLD_SIZE asks for {count} processes, but {', '.join(missing)} is not set: start them with 'accelerate "
+            "launch', or unset WORLD_SIZE."
+        )
+    return count
+
+
+def read_number(variable: str, default: int) -> int:
+    """Return the whole number in an environment variable that launchers of several processes set."""
+    text = os.environ.get(variable) or str(default)
+    if not text.isdecimal():
+        raise TNetError(f"The environment variable {variable} is {text!r:.40}, but must be a whole number; unset it.")
+    return int(text)
+
+
+def is_first_process() -> bool:
+    """Return whether this process speaks: what there is to say is said once, not by every process of several."""
+    return os.environ.get("WORLD_SIZE", "1") in ("", "1") or os.environ.get("RANK", "0") == "0"
+
+
 def _say(sentence: str) -> None:
-    if os.environ.get("RANK", "0") == "0":  # once, not by every process of a distributed run
+    if is_first_process():
         print(*sentence.splitlines(), file=sys.stderr)  # one line, whatever a file's name holds
 
 
 def warn_of_lone_process() -> None:
     """Say so where Accelerate was asked for several processes and, since --multi_gpu is missing, started one."""
-    count = read_launched_count(_read_parent_command())
-    if count > 1 and int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    count, started = read_launched_count(_read_parent_command()), count_processes()
+    if count > 1 and started == 1:
         print(
             f"Accelerate started one process, not {count}: add --multi_gpu to 'accelerate launch', also without a GPU.",
             file=sys.stderr,

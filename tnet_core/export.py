@@ -154,8 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="registry id, folder or hf:owner/name")
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to make")
     parser.add_argument("--registry", metavar="FILE", help="a further registry of checkpoints")
-    options = parser.parse_args(arguments)
-    return run_command(lambda: _run(options))
+    return run_command(lambda: _run(parser.parse_args(arguments)))
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -23,8 +23,8 @@ from training.evaluation.table import format_evaluation
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options, command = _make_parser().parse_args(given), ["python", "-m", "training.agreement", *given]
-    return run_command(lambda: _run(options, command), "Interrupted; nothing was written.")
+    command = ["python", "-m", "training.agreement", *given]
+    return run_command(lambda: _run(_make_parser().parse_args(given), command), "Interrupted; nothing was written.")
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -26,8 +26,7 @@ MAX_PLAIN_GIT_BYTES = 10_000_000  # bytes: a Space takes larger files through Gi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _make_parser().parse_args(arguments)
-    return run_command(lambda: _run(options))
+    return run_command(lambda: _run(_make_parser().parse_args(arguments)))
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +13,19 @@ import torch
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
-from tnet_core.command import discard_output, name_program, run_command, warn_of_lone_process
+from tnet_core.command import (
+    LAUNCHED,
+    count_processes,
+    discard_output,
+    name_program,
+    run_command,
+    warn_of_lone_process,
+)
 from tnet_core.errors import TNetError, reason
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.published import attention_rows, paper_rows
 from tnet_core.schemas.evaluation import to_compact_text
+from tnet_core.schemas.files import expand_home
 from training.data import open_folder, open_split
 from training.data.dataset import describe_folders
 from training.data.reading import is_folder, list_sub_folders
@@ -34,7 +41,7 @@ from training.evaluation.output import (
     write_recommendation,
 )
 from training.evaluation.plan import POLICIES, Options
-from training.evaluation.run import evaluate
+from training.evaluation.run import clean_line, evaluate
 from training.evaluation.table import format_evaluation
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
@@ -44,9 +51,8 @@ _RECIPE_SUFFIXES = (".yaml", ".yml")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _make_parser().parse_args(given)
     command = ["python", "-m", "training.evaluate", *given]
-    return run_command(lambda: _run(options, command), "Interrupted; nothing was written.")
+    return run_command(lambda: _run(_make_parser().parse_args(given), command), "Interrupted; nothing was written.")
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -114,7 +120,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
     )  # fmt: skip
     warn_of_lone_process()
     accelerator = None
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if count_processes(*LAUNCHED) > 1:
         from accelerate import Accelerator
 
         accelerator = Accelerator(cpu=given.device == "cpu" or not torch.cuda.is_available())
@@ -134,7 +140,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         with ProgressBar(is_shown=is_first) as bar:
             content = evaluate(model, dataset, options, bar.update, accelerator=accelerator, command=command)
         if is_first:
-            content["dataset"]["split"] = data.split
+            content["dataset"]["split"] = clean_line(data.split)
             paper = find_paper_reference(model, data.recipe)
             if paper.selector:
                 content |= {"paper": paper.selector, "paper_same_model": not paper.nearest}
@@ -207,11 +213,11 @@ def open_data(
         return _open_recipe(recipe, data, split, seed)
     if data is None:
         raise TNetError("Give a folder of class folders or a recipe to measure on.")
-    folder = Path(data).expanduser()
+    folder = expand_home(data)
     name = folder.resolve().name
     if split is not None:
         folder = _find_sub_folder(folder, split)
-    opened = open_folder(folder, boxes=None if boxes is None else Path(boxes).expanduser())
+    opened = open_folder(folder, boxes=None if boxes is None else expand_home(boxes))
     recorded = split_name or split or folder.resolve().name or opened.split
     return OpenedData(DatasetView(opened, name=name or opened.name, split=recorded), recorded, None)
 
@@ -228,13 +234,13 @@ def _find_sub_folder(folder: Path, split: str) -> Path:
 
 
 def _is_recipe(data: str) -> bool:
-    if is_folder(Path(data).expanduser()):
+    if is_folder(expand_home(data)):
         return False
     return data.endswith(_RECIPE_SUFFIXES) or data in list_recipes()
 
 
 def _open_recipe(spec: str, root: str | None, split: str | None, seed: object) -> OpenedData:
-    changes = [] if root is None else [f"data.root={Path(root).expanduser()}"]
+    changes = [] if root is None else [f"data.root={expand_home(root)}"]
     recipe = read_recipe(spec, changes)
     which = "train" if split in ("train", recipe.data.train) else "validation"
     if split is not None and which == "validation" and split not in ("validation", recipe.data.validation):

@@ -86,8 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--others", metavar="NAME=FOLDER", nargs="*", default=[], help="images of other things")
     parser.add_argument("--limit", type=int, default=1000, help="images of each other folder (default: 1000)")
     add_result_options(parser)
-    given = parser.parse_args(arguments)
-    return run_command(lambda: _run(given), "Interrupted; nothing was written.")
+    return run_command(lambda: _run(parser.parse_args(arguments)), "Interrupted; nothing was written.")
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -36,8 +36,9 @@ _ABOUT = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _make_parser().parse_args(arguments)
-    return run_command(lambda: _run(options), "Interrupted; nothing is published before the last step.")
+    return run_command(
+        lambda: _run(_make_parser().parse_args(arguments)), "Interrupted; nothing is published before the last step."
+    )
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tnet_core.command import name_program, run_command, warn_of_lone_process
+from tnet_core.command import (
+    LAUNCHED,
+    count_processes,
+    is_first_process,
+    name_program,
+    run_command,
+    warn_of_lone_process,
+)
 from tnet_core.errors import TNetError
 from training.recipes.reading import list_recipes, read_recipe
 from training.recipes.recipe import Recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _make_parser().parse_intermixed_args(arguments)
     return run_command(
-        lambda: _run(options), "Interrupted; a run that had saved a state continues from it with --resume."
+        lambda: _run(_make_parser().parse_intermixed_args(arguments)),
+        "Interrupted; a run that had saved a state continues from it with --resume.",
     )
 
 
@@ -30,10 +36,11 @@ def _run(options: argparse.Namespace) -> None:
     if options.minutes is not None and not options.minutes > 0:
         raise TNetError(f"--minutes is {options.minutes:g}, but must be positive.")
     warn_of_lone_process()
+    count_processes(*LAUNCHED)  # processes that cannot find one another would wait for ever
     recipe = read_recipe(options.recipe, options.overrides)
     out = Path(options.out) if options.out else Path("runs") / recipe.name
     folder = _train(recipe, out, options)
-    if _is_first_process():
+    if is_first_process():
         print(folder)
 
 
@@ -44,17 +51,12 @@ def _train(recipe: Recipe, out: Path, options: argparse.Namespace) -> Path:
         return train(recipe, out, resume=options.resume, minutes=options.minutes)
     from training.policy.training import train_policy
 
-    if options.resume or options.minutes is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if options.resume or options.minutes is not None or count_processes() > 1:
         raise TNetError(
             "A policy learned from a feature bank takes minutes in one process; --resume, --minutes and several "
             "processes do not apply to it."
         )
     return train_policy(recipe, out)
-
-
-def _is_first_process() -> bool:
-    """Whether this process speaks: what there is to say is said once, not by every process."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -14,7 +16,9 @@ from PIL import Image
 import tnet_core as tn
 from tests.support.models import TINY_3L, picture, tiny
 from tests.support.processes import run_python
+from tnet_core import command
 from tnet_core.__main__ import PRECISIONS, main
+from tnet_core.checkpoints.digests import cache_folder
 from tnet_core.inference import conversion
 
 ROOT = Path(__file__).parents[2]
@@ -153,3 +157,83 @@ for arguments in json.loads(sys.argv[1]):
 
 def test_the_precisions_offered_are_those_that_the_engine_knows() -> None:
     assert tuple(conversion.PRECISIONS) == PRECISIONS
+
+
+ENDS = [
+    (["-m", "tnet_core.command", "--help"], "usage: tnet"),
+    (["-m", "tnet_core.checkpoints", "show", "tnet-lite0-cub"], "tnet-lite0-cub"),
+    (["-m", "training.train", "--help"], "usage: python -m training.train"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "beginning"), ENDS)
+def test_a_terminal_without_a_letter_a_closed_pipe_and_a_full_disk_have_no_traceback(
+    command: list[str], beginning: str
+) -> None:
+    def run(**options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=120, **options
+        )  # fmt: skip
+
+    ascii_only = run(stdout=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert (ascii_only.returncode, ascii_only.stderr) == (0, "") and ascii_only.stdout.startswith(beginning)
+    reading, writing = os.pipe()
+    os.close(reading)
+    closed = run(stdout=writing)
+    os.close(writing)
+    assert closed.stderr == ""
+    with open("/dev/full", "w") as full:
+        refused = run(stdout=full)
+    assert refused.stderr in ("", "Cannot write the output: No space left on device.\n")
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_one_word(photo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tnet_core.inference.traversal.traverse", interrupt)
+    assert command.main(["look", str(photo), "--preset", "cub-b0"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "Interrupted."
+
+
+def test_what_the_system_refuses_is_one_sentence_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse() -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "/some/file")
+
+    assert command.run_command(refuse) == 2
+    assert capsys.readouterr().err == "Cannot use '/some/file': Read-only file system.\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("Unable to allocate 102. TiB"), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")],
+)
+def test_too_little_memory_is_one_sentence(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def fill() -> None:
+        raise error
+
+    assert command.run_command(fill) == 2
+    assert capsys.readouterr().err.startswith("The command cannot go on: there is not enough memory")
+
+
+def test_an_error_of_the_program_itself_is_not_hidden() -> None:
+    def fail() -> None:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="mat1"):
+        command.run_command(fail)
+
+
+def test_a_home_that_nobody_has_is_a_folder_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(tn.TNetError, match="'~nobody-of-that-name/x'"):
+        tn.load("~nobody-of-that-name/x")
+
+    def refuse(_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", refuse)
+    for variable in ("TNET_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert not cache_folder().parent.is_dir()

@@ -130,6 +130,8 @@ def test_the_command_line_passes_and_fails(photo: Path, tmp_path: Path, capsys: 
     assert "error: The replay failed: distributions[0].logits[0, 0] is" in capsys.readouterr().err
     assert main(["replay", str(tmp_path / "none.json"), "--image", str(photo)]) == 2
     assert "cannot be read" in capsys.readouterr().err
+    assert main(["replay", out, "--image", str(photo)]) == 2
+    assert "That is what the trace names; say with --checkpoint where it is." in capsys.readouterr().err
 
 
 def test_one_changed_weight_of_a_saved_checkpoint_is_found(

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,18 @@ def test_a_folder_of_class_folders_gives_an_evaluation_beside_the_checkpoint(
     assert "nearest: cub:TNet-B0, nearest model of the paper (another backbone, trained on other images)" in shown.out
     command = found.raw["run"]["command"]
     assert command.startswith("python -m training.evaluate model") and str(data) not in json.dumps(found.raw)
+
+
+def test_names_that_are_no_utf8_are_measured_and_stored(folder: Path, data: Path, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"\xff odd\n")
+    shutil.copytree(data / "test", tmp_path / odd)
+    for path in (tmp_path / odd).glob("*/*.png"):
+        path.rename(path.with_name(odd + path.name))
+    out = tmp_path / f"{odd}.json"
+    assert run(folder, tmp_path / odd, "--policies", "learned", "--out", out) == 0
+    found = json.loads(out.read_text(encoding="utf-8"))
+    assert found["dataset"]["split"] == "odd" and "\\xff odd" in found["run"]["command"]
+    assert "\\xff odd" in found["typical"]["most"][0]["name"]
 
 
 def test_the_precision_that_was_asked_for_is_measured_and_recorded(

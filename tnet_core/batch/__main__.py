@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +31,15 @@ from tnet_core.batch.shards import (
     write_shards,
 )
 from tnet_core.batch.tables import import_parquet
-from tnet_core.command import name_program, parse_budget, parse_levels, parse_policy, run_command, warn_of_lone_process
+from tnet_core.command import (
+    name_program,
+    parse_budget,
+    parse_levels,
+    parse_policy,
+    read_number,
+    run_command,
+    warn_of_lone_process,
+)
 from tnet_core.errors import TNetError
 from tnet_core.inference.conversion import PRECISIONS
 from tnet_core.inference.engine import optimised
@@ -45,8 +52,7 @@ _MAX_NAMED = 10  # unreadable images that the summary names; the table of images
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    options = _make_parser().parse_args(arguments)
-    return run_command(lambda: _run(options), "Interrupted; the same command continues.")
+    return run_command(lambda: _run(_make_parser().parse_args(arguments)), "Interrupted; the same command continues.")
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -134,7 +140,7 @@ def _load(options: argparse.Namespace) -> TNet:
     if name is None:
         name = next(iter(checkpoints.Registry.load(options.registry).ids), "")
     if device is None and torch.cuda.is_available():
-        device = f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
+        device = f"cuda:{read_number('LOCAL_RANK', 0) % torch.cuda.device_count()}"
     model = checkpoints.load(name, registry=options.registry, device=device)
     return optimised(model, precision=options.precision)
 

@@ -12,7 +12,6 @@ Processes do not talk to one another. Each takes every N-th shard; on several ma
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from tnet_core.batch.tables import (
     make_look_rows,
     write_rows,
 )
+from tnet_core.command import count_processes, read_number
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.files import is_temporary_name, read_json, write_atomically
 from tnet_core.trace import Trace
@@ -77,7 +77,7 @@ class Process(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> Process:
-        return cls(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+        return cls(read_number("RANK", 0), count_processes("RANK"))
 
 
 ALONE = Process()

@@ -10,15 +10,19 @@ from pathlib import Path
 from tnet_core.checkpoints.digests import check_digest
 from tnet_core.checkpoints.registry import Registry
 from tnet_core.command import name_program, run_command
-from tnet_core.schemas.files import format_size
+from tnet_core.schemas.files import expand_home, format_size
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
 
 
 # What needs PyTorch is imported where it is used: a list of checkpoints takes no model.
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    return run_command(lambda: options.run(options))
+    return run_command(lambda: _run(_parser().parse_args(arguments)))
+
+
+def _run(options: argparse.Namespace) -> int:
+    status: int = options.run(options)
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,7 +129,7 @@ def _add(options: argparse.Namespace) -> int:
         card = card_of(load(options.source, device="cpu", on_notice=_notice))
         source, files = {"repo": card.repo or "", "commit": card.commit or ""}, card.files
     else:
-        folder = Path(options.source).expanduser()
+        folder = expand_home(options.source)
         card = card_of(load_folder(folder, device="cpu", on_notice=_notice))
         files, folder = hash_files(folder), folder.resolve()
         if not folder.is_relative_to(target.resolve().parent):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tnet_core.errors import TNetError, reason
-from tnet_core.schemas.files import read_json, write_atomically
+from tnet_core.schemas.files import expand_home, read_json, write_atomically
 from tnet_core.schemas.registry import FileDigest
 
 _MEMORY_BYTES = 1 << 20
@@ -29,9 +29,11 @@ def cache_folder() -> Path:
     """Return the folder where this project keeps what it may lose."""
     chosen = os.environ.get("TNET_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "tnet-explorer"
+        return expand_home(chosen)
+    base = expand_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    if base.parts[:1] == ("~",):  # nobody has a home here, so nothing is kept
+        base = Path(os.devnull)
+    return base / "tnet-explorer"
 
 
 def digest(path: Path, *, remembered: bool = True) -> FileDigest:

@@ -30,7 +30,7 @@ from huggingface_hub.utils import tqdm as hub_tqdm
 
 from tnet_core.checkpoints.hub_errors import explain, explain_unreachable, give_up_slow_transfers
 from tnet_core.errors import TNetError
-from tnet_core.schemas.files import write_atomically
+from tnet_core.schemas.files import expand_home, write_atomically
 from tnet_core.schemas.hub_id import HubId, is_commit
 
 LIBRARY_NAME = "tnet-explorer"
@@ -57,9 +57,9 @@ def current_endpoint() -> str:
 def _cache_dir() -> Path:
     explicit = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     if explicit:
-        return Path(os.path.expandvars(explicit)).expanduser()
+        return expand_home(os.path.expandvars(explicit))
     home = os.environ.get("HF_HOME")
-    return Path(os.path.expandvars(home)).expanduser() / "hub" if home else Path(constants.HF_HUB_CACHE)
+    return expand_home(os.path.expandvars(home)) / "hub" if home else Path(constants.HF_HUB_CACHE)
 
 
 def _is_offline() -> bool:

@@ -16,6 +16,7 @@ from tnet_core.checkpoints.registry import Registry, describe_repair
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
 from tnet_core.schemas.checkpoint import read_config
+from tnet_core.schemas.files import expand_home
 from tnet_core.schemas.hub_id import PREFIX, HubId
 from tnet_core.schemas.registry import Entry
 
@@ -58,7 +59,7 @@ def load(
 
 def _find_existing(text: str) -> Path | None:
     try:
-        path = Path(text).expanduser()
+        path = expand_home(text)
         return path if path.exists() else None
     except (OSError, RuntimeError):  # too long for a file name; "~somebody" who does not exist
         return None

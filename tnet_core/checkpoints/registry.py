@@ -19,7 +19,7 @@ import yaml
 
 from tnet_core.checkpoints.digests import digest
 from tnet_core.errors import TNetError, reason
-from tnet_core.schemas.files import write_atomically
+from tnet_core.schemas.files import expand_home, write_atomically
 from tnet_core.schemas.registry import Entry, parse_registry, read_registry
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "bundled" / "checkpoints.yaml"  # made by tools/wheel_contents.py
@@ -39,7 +39,7 @@ class Registry:
         found: dict[str, Entry] = {}
         for file in (shipped if shipped is not None and shipped.is_file() else None, chosen):
             if file is not None:
-                found.update((entry.id, entry) for entry in read_registry(Path(file).expanduser()))
+                found.update((entry.id, entry) for entry in read_registry(expand_home(file)))
         return cls(tuple(found.values()))
 
     def __iter__(self) -> Iterator[Entry]:

@@ -21,8 +21,7 @@ _DATASETS = {"cub": "CUB-200-2011", "nabirds": "NABirds", "fmow": "fMoW"}  # by 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    return run_command(lambda: _convert(options))
+    return run_command(lambda: _convert(_parser().parse_args(arguments)))
 
 
 def _convert(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -70,8 +71,8 @@ ModelConfig = Annotated[TNetConfig, BeforeValidator(_read_model), PlainSerialize
 Many = Annotated[tuple[T, ...], Field(fail_fast=True)]  # a long list that is all wrong makes one error, not a million
 
 
-def check_line(longest: int) -> AfterValidator:
-    """Return a check for one line that any terminal can print."""
+def make_line_check(longest: int) -> Callable[[str], str]:
+    """Return a function that refuses what is not one line that any terminal can print."""
 
     def check(text: str) -> str:
         if "\n" in text:
@@ -80,4 +81,9 @@ def check_line(longest: int) -> AfterValidator:
             raise ValueError(f"must be a printable text of at most {longest} characters")
         return text
 
-    return AfterValidator(check)
+    return check
+
+
+def check_line(longest: int) -> AfterValidator:
+    """Return a check for one line that any terminal can print."""
+    return AfterValidator(make_line_check(longest))

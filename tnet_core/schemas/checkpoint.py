@@ -29,10 +29,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import BackboneSurvey, TNetConfig
-from tnet_core.schemas.base import Many, ModelConfig, Schema, SchemaNumber, check_line
+from tnet_core.schemas.base import Many, ModelConfig, Schema, SchemaNumber, make_line_check
 from tnet_core.schemas.files import CONFIG_FILE, MAX_BYTES, write_atomically
 from tnet_core.schemas.text import check_json
 from tnet_core.stopping import Calibration, StoppingRule
+
+check_class_name = make_line_check(200)
 
 
 def _check_free(value: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class CheckpointConfig(Schema):
     model: ModelConfig
     preprocessing: dict[str, Any] | None = None
     trained_budget: tuple[int, ...] | None = None
-    class_names: Many[Annotated[str, check_line(200)]] = ()
+    class_names: Many[Annotated[str, AfterValidator(check_class_name)]] = ()
     calibration: Calibration | None = None
     stopping: StoppingRule | None = None
     survey: BackboneSurvey | None = None

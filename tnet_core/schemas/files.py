@@ -33,6 +33,14 @@ def find_pickles(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.lower().endswith(_PICKLE_SUFFIXES))
 
 
+def expand_home(path: Path | str) -> Path:
+    """Return the path with a home folder in place of '~'; as it is where nobody has that name or no home is known."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def read_bounded(path: Path, limit: int) -> bytes:
     """Return the bytes of a regular file of at most `limit` bytes."""
     try:

@@ -25,9 +25,9 @@ _ABOUT = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options, command = _make_parser().parse_args(given), ["python", "-m", "training.adapt", *given]
+    command = ["python", "-m", "training.adapt", *given]
     return run_command(
-        lambda: _run(options, command),
+        lambda: _run(_make_parser().parse_args(given), command),
         "Interrupted; features that a --bank folder already holds complete are used by the next run.",
     )
 

@@ -19,7 +19,7 @@ from tnet_core.schemas.evaluation import parse_evaluation
 from tnet_core.schemas.files import EVALUATION_FILE
 from training.adapt.agreement import WholeImage, measure_agreement
 from training.adapt.folds import evaluate_folds, learn_folds
-from training.adapt.photographs import Photographs, make_banks, open_photographs, sharpen
+from training.adapt.photographs import Photographs, check_folders, make_banks, open_photographs, sharpen
 from training.adapt.pretrained import AdaptOptions, Objective, Start, build_start
 from training.data.sample import ImageDataset
 from training.evaluation.bootstrap import describe_few_images
@@ -51,6 +51,7 @@ def adapt(
     `bank` is a folder that keeps the features for another run on the same images. `provenance` adds
     to what the checkpoint says about itself (licence, data_licence, dataset, citation, …).
     """
+    check_folders((*options.images, *options.more))
     check_out_folder(out)
     start = build_start(options)
     photographs = open_photographs(options, start.classes, start.model.config.num_classes)

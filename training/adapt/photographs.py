@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -24,10 +24,11 @@ from torch import Tensor
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import expand_home
 from training.adapt.pretrained import AdaptOptions, Classes, Labels
 from training.data.dataset import FileDataset, ImageFile, is_held_out
 from training.data.displaced import DisplacedView
-from training.data.reading import find_images, is_folder
+from training.data.reading import find_images, is_folder, name_readably
 from training.data.sample import ImageDataset
 from training.engine.folding import fold_copy
 from training.engine.run_folder import fingerprint_data
@@ -47,6 +48,7 @@ class Photographs:
 
 def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Photographs:
     """Return both sides of the division; `count` is the number of the model's classes."""
+    check_folders((*options.images, *options.more))
     folders = {folder: _list_entries(folder, options.labels, classes) for folder in options.images}
     often = Counter(entry.name for entries in folders.values() for entry in entries)
     sides: dict[bool, list[ImageFile]] = {True: [], False: []}
@@ -72,6 +74,13 @@ def open_photographs(options: AdaptOptions, classes: Classes, count: int) -> Pho
     return Photographs(train, held_out, _open_more(options, names))
 
 
+def check_folders(folders: Iterable[Path]) -> None:
+    """Refuse folders that are not there, before anything is downloaded."""
+    for folder in folders:
+        if not is_folder(expand_home(folder)):
+            raise TNetError(f"The folder {folder} does not exist.")
+
+
 def _open_more(options: AdaptOptions, names: tuple[str, ...]) -> FileDataset | None:
     """Return the photographs without labels, those that would be held out left out as everywhere."""
     entries = [
@@ -92,14 +101,13 @@ def _spread(entries: list[ImageFile], most: int | None) -> list[ImageFile]:
 
 def _list_entries(folder: Path, labels: Labels, classes: Classes) -> list[ImageFile]:
     """Return the images of a folder, each named '<class>/<file stem>', or by its path where there are no classes."""
-    place = folder.expanduser()
-    if not is_folder(place):
-        raise TNetError(f"The folder {folder} does not exist.")
+    place = expand_home(folder)
     files = find_images(place)
     if not files:
         raise TNetError(f"There are no images in {folder}.")
     return [
-        ImageFile(f"{place}/{file}", _find_label(file, labels, classes, folder), _strip_suffix(file)) for file in files
+        ImageFile(f"{place}/{file}", _find_label(file, labels, classes, folder), name_readably(_strip_suffix(file)))
+        for file in files
     ]
 
 
@@ -125,7 +133,7 @@ def _strip_suffix(file: str) -> str:
 
 def _name_folder(folder: Path) -> str:
     """Return a folder's name, with its parent's where that says more: 'cub200/train' instead of 'train'."""
-    parts = folder.expanduser().resolve().parts[-2:]
+    parts = [name_readably(part) for part in expand_home(folder).resolve().parts[-2:]]
     return "/".join(parts) if parts[-1].lower() in ("train", "val", "validation", "test", "images") else parts[-1]
 
 

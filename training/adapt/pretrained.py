@@ -27,7 +27,9 @@ from tnet_core.modeling.features import survey_backbone
 from tnet_core.modeling.location_map import compute_cell_geometry
 from tnet_core.modeling.receptive_field import BlockMap
 from tnet_core.modeling.tnet import TNet
+from tnet_core.schemas.files import expand_home
 from training.data.folders import name_imagenet_classes
+from training.data.reading import name_readably
 from training.engine.warm_start import WHEELS, DownloadError, load_weights_file, set_even_weights, warm_start
 from training.evaluation.classes import match_classes
 from training.recipes.recipe import InitSection
@@ -107,7 +109,7 @@ class AdaptOptions:
     @property
     def weights_file(self) -> Path | None:
         """The file that weights come from, if they do."""
-        return Path(self.weights).expanduser() if self.weights.endswith(_FILE) else None
+        return expand_home(self.weights) if self.weights.endswith(_FILE) else None
 
     def get_limit(self, folder: int, *, held_out: bool) -> int | None:
         """Return the limit of a folder's images to measure on, or to learn from."""
@@ -117,8 +119,10 @@ class AdaptOptions:
     def to_provenance(self) -> dict[str, Any]:
         """Return what the checkpoint's provenance states: everything but where the images lie."""
         kept = {name: value for name, value in asdict(self).items() if name not in ("images", "more", "workers")}
-        kept["weights"] = self.weights_file.name if self.weights_file else self.weights
-        return kept | {name: [folder.name for folder in getattr(self, name)] for name in ("images", "more")}
+        kept["weights"] = name_readably(self.weights_file.name) if self.weights_file else self.weights
+        return kept | {
+            name: [name_readably(folder.name) for folder in getattr(self, name)] for name in ("images", "more")
+        }
 
 
 _NUMBERED = re.compile(r"[\s_-]+\d+$")

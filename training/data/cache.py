@@ -21,6 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import expand_home
 
 MARK = b"tnet-pixels-v01\n"
 ROW_BYTES = 5 * 8  # bytes of the table per image
@@ -60,7 +61,7 @@ class PixelCache:
 
 def open_pixel_cache(dataset: Decodable, folder: Path | str, *, progress: bool = True) -> PixelCache:
     """Return the cache of a data set in `folder`, built now if it is not there or belongs to other files."""
-    folder = Path(folder).expanduser()
+    folder = expand_home(folder)
     label = "".join(c if c.isalnum() else "-" for c in f"{dataset.name}-{dataset.split}".lower())
     path = folder / f"{label}-{_make_fingerprint(dataset)}.pixels"
     if _is_complete(path, len(dataset)):

@@ -17,6 +17,8 @@ import numpy as np
 
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
+from tnet_core.schemas.checkpoint import check_class_name
+from tnet_core.schemas.files import expand_home
 from training.data.cache import PixelCache
 from training.data.reading import is_folder, list_sub_folders, read_image, shrink
 from training.data.sample import NO_BOXES, Boxes, ImageDataset, Sample
@@ -129,6 +131,14 @@ def check_classes(dataset: ImageDataset, config: TNetConfig) -> None:
             f"{config.num_classes}; set num_classes={len(dataset.class_names)} in the recipe's model.config, "
             "or use the data that the model was made for."
         )
+    for name in dataset.class_names:
+        try:
+            check_class_name(name)
+        except ValueError as error:
+            raise TNetError(
+                f"The data set {dataset.name} has a class {name!a:.60}, which {error} to be stored in a checkpoint; "
+                "rename its folder."
+            ) from None
 
 
 def _cut_box(image: np.ndarray, boxes: np.ndarray, entry: ImageFile) -> np.ndarray:
@@ -207,7 +217,7 @@ def choose_split(data: DataSection, which: Which) -> str:
 def find_root(data: DataSection) -> Path:
     if not data.root:
         raise TNetError("The recipe names no data folder; give it as data.root=FOLDER.")
-    root = Path(data.root).expanduser()
+    root = expand_home(data.root)
     if not is_folder(root):
         raise TNetError(f"The data folder {root} does not exist; give the right one as data.root=FOLDER.")
     return root

@@ -9,6 +9,7 @@ from pathlib import Path
 from timm.data import ImageNetInfo
 
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import expand_home
 from training.data.dataset import (
     FileDataset,
     ImageFile,
@@ -19,7 +20,16 @@ from training.data.dataset import (
     find_split_folder,
     make_side,
 )
-from training.data.reading import find_images, is_file, is_folder, is_image, list_folder, list_sub_folders, read_lines
+from training.data.reading import (
+    find_images,
+    is_file,
+    is_folder,
+    is_image,
+    list_folder,
+    list_sub_folders,
+    name_readably,
+    read_lines,
+)
 from training.data.sample import NO_BOXES, Boxes, make_key, read_boxes_csv
 from training.recipes.recipe import DataSection
 
@@ -47,7 +57,7 @@ def open_class_folders(
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:
     """Open any folder of class folders as one split, for measuring a model."""
-    folder = Path(path).expanduser()
+    folder = expand_home(path)
     if not is_folder(folder):
         raise TNetError(f"The folder {folder} does not exist.")
     found = list_class_folders(folder)
@@ -106,9 +116,8 @@ def list_images(
             # the same stem in two formats: the second one keeps its suffix
             unique = f"{name}/{stem if stem not in taken else file}"
             taken.add(stem)
-            entries.append(
-                ImageFile(f"{folder}/{name}/{file}", label, unique, boxes.get(make_key(f"{name}/{file}"), NO_BOXES))
-            )
+            drawn = boxes.get(make_key(f"{name}/{file}"), NO_BOXES)
+            entries.append(ImageFile(f"{folder}/{name}/{file}", label, name_readably(unique), drawn))
     return entries
 
 

@@ -153,6 +153,11 @@ def is_image(file: str) -> bool:
     return not file.startswith(".") and f".{file.rpartition('.')[2].lower()}" in SUFFIXES
 
 
+def name_readably(file: str) -> str:
+    """Return a file's name as text that can be printed, hashed and stored: bytes that are no UTF-8 as '\\xff'."""
+    return os.fsencode(file).decode("utf-8", "backslashreplace")
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a list, as text."""
     try:

@@ -17,6 +17,7 @@ from time import monotonic
 import numpy as np
 from tqdm import tqdm
 
+from tnet_core.command import is_first_process
 from tnet_core.errors import TNetError
 from tnet_core.schemas.files import read_bounded, write_atomically
 from training.data.dataset import FileDataset
@@ -72,7 +73,7 @@ def leave_out_unreadable(dataset: FileDataset) -> FileDataset:
         return dataset
     if len(found) == len(dataset):
         raise TNetError(f"No image of {dataset.name} ({dataset.split}) can be read: {next(iter(found.values()))}")
-    if os.environ.get("RANK", "0") == "0":
+    if is_first_process():
         print(f"{len(found)} unreadable images of {dataset.name} ({dataset.split}) are left out:", file=sys.stderr)
         for index in list(found)[:_MAX_NAMED]:
             print(f"  {dataset.entries[index].name}", file=sys.stderr)
@@ -99,9 +100,20 @@ class ResumedDataset:
 def write_image_list(run: Path, dataset: ImageDataset) -> None:
     """Note which images a run learns from, so that it can be resumed without some of them."""
     path = run / IMAGES_FILE
-    if isinstance(dataset, FileDataset) and not path.exists():
+    if isinstance(dataset, FileDataset):
         lines = "".join(json.dumps([entry.label, entry.name]) + "\n" for entry in dataset.entries)
         write_atomically(path, lambda temporary: temporary.write_text(lines))
+
+
+def _read_image_list(path: Path) -> list[tuple[int, str]]:
+    """Return label and name of the images that a run began with, in the order of their numbers."""
+    try:
+        rows = [json.loads(line) for line in read_bounded(path, _MAX_LIST_BYTES).splitlines()]
+        return [(int(label), str(name)) for label, name in rows]
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TNetError):
+            raise
+        raise TNetError(f"The run's list of images '{path}' is damaged; remove it to go on with all of them.") from None
 
 
 def restore_numbering(run: Path, dataset: ImageDataset, *, skip: bool) -> ImageDataset:
@@ -109,7 +121,7 @@ def restore_numbering(run: Path, dataset: ImageDataset, *, skip: bool) -> ImageD
     path = run / IMAGES_FILE
     if not isinstance(dataset, FileDataset) or not path.exists():
         return dataset
-    rows = [json.loads(line) for line in read_bounded(path, _MAX_LIST_BYTES).splitlines()]
+    rows = _read_image_list(path)
     now = {entry.name: place for place, entry in enumerate(dataset.entries)}
     missing = [name for _, name in rows if name not in now]
     if not missing or len(missing) == len(rows):  # the same images, or others altogether: the state will tell
@@ -120,7 +132,7 @@ def restore_numbering(run: Path, dataset: ImageDataset, *, skip: bool) -> ImageD
             f"{len(missing)} of the {len(rows)} images that the run began with are gone ({named}); put them back, or "
             "continue without them with data.skip_unreadable=true."
         )
-    if os.environ.get("RANK", "0") == "0":
+    if is_first_process():
         print(f"Continuing without {len(missing)} of {len(rows)} images: {named}.", file=sys.stderr)
     present = [now.get(name) for _, name in rows]
     places, following = [0] * len(rows), next(place for place in present if place is not None)

@@ -74,7 +74,7 @@ class Engine:
         self.validation = Validation(recipe, validation_data, self.per_epoch, self.accelerator, self.stopping)
         self.metrics: Metrics | None = None
         state = run_folder.load_state(out) if resume else None
-        self._is_anew = resume and state is None
+        self._is_begun, self._is_anew = state is not None, resume and state is None
         self._build(state)
 
     def _build(self, state: RunState | None) -> None:
@@ -117,7 +117,8 @@ class Engine:
         if self.accelerator.is_main_process:
             run_folder.make_folder(self.out)
             run_folder.write_recipe(self.out, self.recipe)
-            write_image_list(self.out, self.data)
+            if not self._is_begun:
+                write_image_list(self.out, self.data)
             self.metrics = Metrics(self.out, self.steps, self.step, quiet=self._quiet)
             if self._is_anew:
                 self.metrics.say(f"There is nothing to continue in '{self.out}'; starting anew.")

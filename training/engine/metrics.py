@@ -18,7 +18,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tqdm import tqdm
 
-from tnet_core.errors import reason
+from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.files import write_atomically
 from training.engine.validation import Accuracy
 
@@ -88,17 +88,19 @@ class Metrics:
     def __init__(self, run: Path, steps: int, done: int, *, quiet: bool) -> None:
         self._path = run / METRICS_FILE
         self.validated = -1  # step of the last validation
-        self._forget_after(done)
         self._board: EventFile | None = None
         self._is_warned = False
         tqdm.monitor_interval = 0  # no watching thread
         self._bar = tqdm(
             total=steps, initial=done, desc="training", unit="step", disable=quiet, file=sys.stderr, smoothing=0.05
         )
+        path = self._path
         try:
-            self._board = EventFile(run / "tensorboard", done + 1)
-        except OSError as error:
-            self._warn(run / "tensorboard", error)
+            self._forget_after(done)
+            path = run / "tensorboard"
+            self._board = EventFile(path, done + 1)
+        except (OSError, TNetError) as error:
+            self._warn(path, error)
 
     def _forget_after(self, step: int) -> None:
         """Drop records of steps that will be done again, and a line that a kill cut short."""
@@ -126,7 +128,7 @@ class Metrics:
         except OSError as error:
             self._warn(path, error)
 
-    def _warn(self, path: Path, error: OSError) -> None:
+    def _warn(self, path: Path, error: Exception) -> None:
         """Say once that a record is lost."""
         if not self._is_warned:
             self._is_warned = True

@@ -5,7 +5,6 @@ The accuracy-against-looks curve of a split takes one batched pass.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor
 
 from tnet_core.budget import check_budget
+from tnet_core.command import is_first_process
 from tnet_core.errors import TNetError
 from tnet_core.modeling.tnet import TNet, TrainOutput
 from training.data.sample import ImageDataset
@@ -122,7 +122,7 @@ class Stopping:
     def _request(self, number: int, _: FrameType | None) -> None:
         if not self.is_requested:
             self._requested_at = monotonic()
-            if number == signal.SIGINT and os.environ.get("RANK", "0") == "0":
+            if number == signal.SIGINT and is_first_process():
                 print("\nStopping after this step; Ctrl-C again stops at once, without saving.", file=sys.stderr)
         elif number == signal.SIGINT and monotonic() - self._requested_at > _SAME_REQUEST:
             raise KeyboardInterrupt

@@ -11,15 +11,15 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tnet_core as tn
 from tnet_core.checkpoints.card import card_of
+from tnet_core.command import run_command
 from tnet_core.errors import TNetError
-from tnet_core.schemas.files import EVALUATION_FILE, MAX_BYTES, read_json
+from tnet_core.schemas.files import EVALUATION_FILE, MAX_BYTES, expand_home, read_json
 from training.evaluation.bootstrap import compute_interval, resample_means
 from training.evaluation.measure import Results
 from training.recipes.recipe import Recipe
@@ -80,7 +80,7 @@ def read_side(spec: str) -> tuple[dict[str, Any], tuple[int, ...]]:
     """Return the content and the budget that a command-line word means."""
     name, colon, tail = spec.rpartition(":")
     chosen = bool(colon) and all(part.isdecimal() for part in tail.split(","))
-    path = Path(name if chosen else spec).expanduser()
+    path = expand_home(name if chosen else spec)
     content = read_json(path / EVALUATION_FILE if path.is_dir() else path, MAX_BYTES[EVALUATION_FILE])
     if not isinstance(content, dict) or not isinstance(content.get("per_image"), dict):
         raise TNetError(f"'{path}' does not hold each image's result; measure it with training.evaluate.")
@@ -97,13 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("first", metavar="A", help="checkpoint folder or evaluation file, e.g. runs/tnet:3")
     parser.add_argument("second", metavar="B", help="likewise")
-    options = parser.parse_args(arguments)
-    try:
-        print(compare(*read_side(options.first), *read_side(options.second)).describe())
-    except TNetError as error:
-        print(*str(error).splitlines(), file=sys.stderr)
-        return 2
-    return 0
+    return run_command(lambda: _run(parser.parse_args(arguments)))
+
+
+def _run(options: argparse.Namespace) -> None:
+    print(compare(*read_side(options.first), *read_side(options.second)).describe())
 
 
 # Results per image ------------------------------------------------------------------------------------

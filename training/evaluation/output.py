@@ -22,10 +22,17 @@ from tnet_core.checkpoints.registry import Registry, find_pinned, pin_file
 from tnet_core.errors import TNetError, reason
 from tnet_core.schemas.checkpoint import read_config, write_config
 from tnet_core.schemas.evaluation import Evaluation, parse_evaluation
-from tnet_core.schemas.files import CONFIG_FILE, EVALUATION_FILE, MAX_BYTES, is_dead_link, make_temporary_name
+from tnet_core.schemas.files import (
+    CONFIG_FILE,
+    EVALUATION_FILE,
+    MAX_BYTES,
+    expand_home,
+    is_dead_link,
+    make_temporary_name,
+)
 from tnet_core.schemas.hub_id import PREFIX
 from tnet_core.schemas.registry import Entry
-from training.data.reading import is_folder
+from training.data.reading import is_folder, name_readably
 from training.evaluation.calibration import read_calibration
 from training.evaluation.stopping import read_rule
 
@@ -105,7 +112,7 @@ def strip_folders(word: str) -> str:
     if equals and option.startswith("--"):
         return f"{option}={strip_folders(value)}"
     path = Path(word)
-    return path.name if path.is_absolute() else word
+    return name_readably(path.name if path.is_absolute() else word)
 
 
 def _find_versions() -> dict[str, str]:
@@ -165,7 +172,7 @@ def choose_result_place(spec: str, out: str | None, *, update: bool = False) -> 
     checkpoint is named, unless `update` asks to replace it together with its hash in the registry.
     """
     registry = Registry.load()
-    path = None if out is None else Path(out).expanduser()
+    path = None if out is None else expand_home(out)
     if path is not None and is_folder(path):
         path = path / EVALUATION_FILE
     if update and path is not None:
@@ -180,13 +187,13 @@ def choose_result_place(spec: str, out: str | None, *, update: bool = False) -> 
         return ResultPlace(path)
     entry = registry.get(spec) if spec in registry else None
     if entry is None and not spec.startswith(PREFIX):
-        entry = find_pinned(Path(spec).expanduser(), registry)
+        entry = find_pinned(expand_home(spec), registry)
     if update:
         if entry is None or entry.folder is None:
             raise TNetError(f"--update is for a checkpoint in a folder that a registry pins, and '{spec}' is none.")
         return ResultPlace(entry.folder / EVALUATION_FILE, entry)
     if entry is None and not spec.startswith(PREFIX):
-        return ResultPlace(Path(spec).expanduser() / EVALUATION_FILE)
+        return ResultPlace(expand_home(spec) / EVALUATION_FILE)
     name = entry.id if entry is not None else spec.removeprefix(PREFIX).partition("@")[0].replace("/", "--")
     return ResultPlace(Path(f"{name}.{EVALUATION_FILE}"))
 
@@ -209,7 +216,7 @@ def find_folder(spec: str, *, update: bool) -> Path:
     registry = Registry.load()
     if spec.startswith(PREFIX):
         raise TNetError("--recommend changes a checkpoint's config.json; download it into a folder of yours first.")
-    folder = registry.get(spec).folder if spec in registry else Path(spec).expanduser()
+    folder = registry.get(spec).folder if spec in registry else expand_home(spec)
     if folder is None:
         raise TNetError(f"--recommend changes config.json, and the files of '{spec}' are on the Hub.")
     entry = find_pinned(folder, registry)

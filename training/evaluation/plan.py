@@ -19,6 +19,7 @@ from tnet_core.budget import check_budget
 from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.modeling.tnet import TrainOutput
+from training.recipes.recipe import MAX_WORKERS
 
 POLICIES = ("learned", "random", "centre", "mean", "surest", "oracle")
 _NEED_EVERYTHING = ("surest", "oracle")  # policies that choose among looks at all cells
@@ -51,8 +52,11 @@ class Options:
             raise TNetError("The limit must be at least 1 image.")
         if self.batch_size is not None and self.batch_size < 1:
             raise TNetError("A batch must have at least 1 image.")
-        if not 0 <= self.seed < 2**63 or self.workers < 0 or self.draws < 1 or self.resamples < 1:
-            raise TNetError("The seed and the workers must not be negative; draws and resamples are at least 1.")
+        for name, least, most in (
+            ("seed", 0, 2**63 - 1), ("workers", 0, MAX_WORKERS), ("draws", 1, 1000), ("resamples", 1, 100_000),
+        ):  # fmt: skip
+            if not least <= getattr(self, name) <= most:
+                raise TNetError(f"--{name} is {getattr(self, name)}, but must lie in {least}…{most}.")
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def evaluate(
         content["timing"] = _add_timing(model, dataset, results["index"], content["budgets"])
     content["per_image"] = pack_results(results, planned.budgets)
     content["run"] = describe_run(model.device, processes, command) | {
-        "model": model.source,
+        "model": clean_line(model.source),
         "precision": model.features.precision,
         "seed": options.seed,
         "random_draws": options.draws if "random" in planned.policies else 0,
@@ -119,8 +119,8 @@ def _add_timing(
 def _describe_data(dataset: ImageDataset, found: Collected) -> dict[str, Any]:
     results = found.results
     about: dict[str, Any] = {
-        "name": _clean_line(dataset.name),
-        "split": _clean_line(dataset.split),
+        "name": clean_line(dataset.name),
+        "split": clean_line(dataset.split),
         "size": len(results["index"]),
         "classes": len(np.unique(results["label"])),
         # tells whether two files were measured on the same images
@@ -139,7 +139,8 @@ def _strip_folders(sentence: str) -> str:
     return re.sub(r"(?<![\w.…])(?:/[^/'\"\n]+)+/(?=[^/\s])", "…/", sentence)[:300]
 
 
-def _clean_line(text: str) -> str:
+def clean_line(text: str) -> str:
+    """Return a name as a line that can be printed and stored."""
     printable = "".join(c if c.isprintable() else " " for c in text).strip()
     return printable[:200] or "unnamed"
 

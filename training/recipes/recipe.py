@@ -17,6 +17,7 @@ from tnet_core.errors import TNetError
 from tnet_core.modeling.config import TNetConfig
 from tnet_core.schemas.base import STRICT
 
+MAX_WORKERS = 256  # loader processes; each is a copy of a Python with PyTorch
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
@@ -102,7 +103,7 @@ class DataSection:
     crop_to_box: bool = False  # train on the annotated box alone (fMoW's cropped baseline)
     shorter_side: Count | None = None  # reduce larger images to this first (fMoW: 1000)
     cache: str | None = None  # folder for a memory-mapped copy of the decoded images
-    workers: Whole = 2  # loader processes; 0: none
+    workers: Annotated[int, Field(ge=0, le=MAX_WORKERS)] = 2  # loader processes; 0: none
     skip_unreadable: bool = False  # leave out images that cannot be decoded; all are tried before training
     needles: NeedlesSection = field(default_factory=NeedlesSection)
 

@@ -200,6 +200,8 @@ def test_weights_may_come_from_a_file_and_being_offline_says_so(
     assert run(photographs, tmp_path / "a") == 2
     printed = capsys.readouterr().err
     assert "HF_HUB_OFFLINE" in printed and "--weights FILE.safetensors" in printed and "wheel" not in printed
+    assert run(photographs, tmp_path / "a", "--images", str(tmp_path / "nowhere")) == 2
+    assert "nowhere does not exist" in capsys.readouterr().err  # known without any weights
     assert run(photographs, tmp_path / "b", "--backbone", "tf_efficientnet_lite0") == 2
     assert "--weights wheel for an installed package" in capsys.readouterr().err
     file = tmp_path / "own.safetensors"

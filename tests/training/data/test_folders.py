@@ -222,6 +222,24 @@ def test_the_number_of_classes_must_be_the_models(tmp_path: Path) -> None:
         check_classes(split, TINY)
 
 
+def test_file_names_that_are_no_utf8_are_named_held_out_cached_and_hashed(tmp_path: Path) -> None:
+    class_folders(tmp_path / "train", images=6)
+    for path in sorted((tmp_path / "train").glob("*/*.png")):
+        path.rename(path.with_name(os.fsdecode(b"\xff") + path.name))
+    data = section(tmp_path, holdout=3, cache=str(tmp_path / "cache"))
+    train, validation = (open_split(data, which) for which in ("train", "validation"))
+    names = [one[i].name for one in (train, validation) for i in range(len(one))]
+    assert len(names) == 12 and "ant/\\xffant_0" in names
+    assert {zlib.crc32(name.encode()) % 3 == 0 for name in names[-len(validation) :]} == {True}
+
+
+def test_a_class_that_no_checkpoint_can_name_is_refused_before_training(tmp_path: Path) -> None:
+    class_folders(tmp_path / "train", ("ant", "bee"))
+    (tmp_path / "train" / "bee").rename(tmp_path / "train" / os.fsdecode(b"b\xffe"))
+    with pytest.raises(TNetError, match=r"a class 'b\\udcffe', which must be a printable text .* rename its folder"):
+        check_classes(open_split(section(tmp_path), "train"), replace(TINY, num_classes=2))
+
+
 def test_what_is_missing_is_said_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(TNetError, match=r"names no data folder; give it as data\.root"):
         open_split(DataSection(), "train")

@@ -106,3 +106,22 @@ def test_the_next_image_takes_the_place_of_one_that_is_gone(root: Path, tmp_path
     assert len(restored) == 28 and list(restored.labels) == list(opened.labels)
     names = [restored[index].name for index in range(28)]
     assert names[4] == names[5] == "blue/008" and names[27] == names[0] == "amber/000"
+
+
+@pytest.mark.parametrize("content", [b"\xff{", b"[1]\n", b"7\n"])
+def test_a_damaged_list_of_images_is_one_sentence(root: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / IMAGES_FILE).write_bytes(content)
+    with pytest.raises(TNetError, match=r"images\.jsonl' is damaged; remove it to go on with all of them"):
+        unreadable.restore_numbering(tmp_path, open_split(recipe(root).data, "train"), skip=True)
+
+
+@pytest.mark.slow
+def test_a_run_without_a_state_starts_anew_on_the_images_that_are_there(root: Path, tmp_path: Path) -> None:
+    out, path = tmp_path / "run", root / "train" / "cyan" / "more.png"
+    out.mkdir()
+    unreadable.write_image_list(out, open_split(recipe(root).data, "train"))  # and killed before the first state
+    path.write_bytes(next(path.parent.glob("*.png")).read_bytes())
+    train(recipe(root), out, resume=True, quiet=True)
+    path.unlink()
+    train(recipe(root, skip_unreadable=True), out, resume=True, quiet=True)
+    assert len((out / IMAGES_FILE).read_text().splitlines()) == 29

@@ -44,6 +44,15 @@ def test_a_full_disk_costs_records_and_is_said_once(tmp_path: Path, capfd: pytes
     assert said.count("Metrics cannot be written to") == 1 and "No space left" in said and "Traceback" not in said
 
 
+def test_records_that_cannot_be_read_end_no_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / METRICS_FILE).mkdir()
+    metrics = Metrics(tmp_path, 30, 10, quiet=True)
+    metrics.record("train", 20, {"loss": 1.0})
+    metrics.close()
+    said = capfd.readouterr().err
+    assert said.count("Metrics cannot be written to") == 1 and "Is a directory" in said
+
+
 def test_ctrl_c_asks_for_a_clean_end_and_a_second_one_is_sudden(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -230,7 +230,9 @@ def test_limits_are_bounded_by_the_grid_and_the_levels() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [({"policies": ("learned", "best")}, "best"), ({"policies": ("centre",)}, "learned"), ({"limit": 0}, "limit"),
-     ({"batch_size": 0}, "batch"), ({"seed": -1}, "seed")],
+     ({"batch_size": 0}, "batch"), ({"seed": -1}, "seed"),
+     ({"workers": 5000}, "--workers is 5000, but must lie in 0…256"),
+     ({"resamples": 10**10}, "--resamples is .* 1…100000"), ({"draws": 0}, "--draws")],
 )  # fmt: skip
 def test_impossible_options_are_refused(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(tn.TNetError, match=said):

@@ -150,6 +150,7 @@ def test_what_cannot_be_read_is_named(override: str, message: str) -> None:
         ("data.holdout=1", "'data.holdout' is 1, which leaves nothing to train on; it must be 0 or at least 2."),
         ("data.holdout=-2", "'data.holdout' is -2, but must be at least 0."),
         ("data.workers=-1", "'data.workers' is -1, but must be at least 0."),
+        ("data.workers=5000", "'data.workers' is 5000, but must be at most 256."),
         ("data.shorter_side=0", "'data.shorter_side' is 0, but must be at least 1."),
         ("data.needles.classes=1", "'data.needles.classes' is 1, but must be at least 2."),
         ("data.needles.glyph=896", "'data.needles.glyph' must be smaller than 'data.needles.canvas'."),

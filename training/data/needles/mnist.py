@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from tnet_core.errors import TNetError
+from tnet_core.schemas.files import expand_home
 from training.data.needles.background import ONE
 from training.data.needles.marks import Mark, Painter, draw_mark
 from training.data.reading import is_file, is_folder
@@ -26,7 +27,7 @@ MAX_UNPACKED_BYTES = 64 << 20  # unpacked; the largest file has 47 MB
 
 def read_mnist(root: str, part: Literal["train", "test"]) -> tuple[np.ndarray, np.ndarray]:
     """Return digits (N, 28, 28) uint8, white on black, and their labels (N,) uint8."""
-    folder = Path(root).expanduser()
+    folder = expand_home(root)
     if not root or not is_folder(folder):
         raise TNetError(
             f"The MNIST folder '{root}' does not exist; set 'data.root' to the folder with {_FILES[part][0]}."
