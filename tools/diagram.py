@@ -107,4 +107,4 @@ def draw() -> str:
 
 
 if __name__ == "__main__":
-    OUT.write_text(draw())
+    OUT.write_text(draw(), encoding="utf-8")

@@ -101,4 +101,4 @@ def render_document() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "parity.md").write_text(render_document())
+    (ROOT / "docs" / "parity.md").write_text(render_document(), encoding="utf-8")

@@ -17,7 +17,7 @@ from tnet_core.command import run_command
 from training.adapt.agreement import measure_agreement, read_target
 from training.adapt.photographs import open_photographs
 from training.adapt.pretrained import AdaptOptions, Classes
-from training.evaluation.output import add_result_options, check_writable, choose_result_place
+from training.evaluation.output import add_result_options, choose_result_place
 from training.evaluation.table import format_evaluation
 
 
@@ -49,7 +49,7 @@ def _make_parser() -> argparse.ArgumentParser:
 def _run(given: argparse.Namespace, command: list[str]) -> int:
     place = choose_result_place(given.checkpoint, given.out, update=given.update)
     model = tn.load(given.checkpoint)
-    check_writable(place.path)
+    place.check()
     options = AdaptOptions(
         backbone=model.config.backbone, images=tuple(Path(folder) for folder in given.images), holdout=given.holdout,
         measure=tuple(given.measure), seed=given.seed, workers=given.workers,

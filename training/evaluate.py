@@ -35,7 +35,6 @@ from training.evaluation.compare import PaperReference, find_paper_reference
 from training.evaluation.output import (
     ProgressBar,
     add_result_options,
-    check_writable,
     choose_result_place,
     find_folder,
     write_recommendation,
@@ -129,7 +128,7 @@ def _run(given: argparse.Namespace, command: list[str]) -> int:
         device = given.device if accelerator is None else accelerator.device
         place = choose_result_place(given.checkpoint, given.out, update=given.update)
         model = tn.load(given.checkpoint, device=device, on_notice=_say if is_first else _ignore)
-        check_writable(place.path)  # after it: where there is no checkpoint, its folder is not what is missing
+        place.check()  # after it: where there is no checkpoint, its folder is not what is missing
         folder = find_folder(given.checkpoint, update=given.update) if given.recommend else None
         model = tn.optimised(model, precision=given.precision)
         seed = card_of(model).provenance.get("seed")

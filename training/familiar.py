@@ -92,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> int:
     place = choose_result_place(given.checkpoint, given.out, update=given.update)
     model = tn.load(given.checkpoint, on_notice=_say)
+    place.check()
     folder = Path(given.checkpoint) if place.entry is None or place.entry.folder is None else place.entry.folder
     content = dict(read_evaluation(folder).raw)
     dataset = open_data(given.own, given.recipe, None, None).dataset

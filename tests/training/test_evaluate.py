@@ -161,6 +161,18 @@ def test_an_evaluation_leaves_a_folder_that_a_registry_pins_as_it_is(
     assert tn.load("birds").card.evaluation.size == 120  # type: ignore[union-attr]
 
 
+def test_update_changes_nothing_where_the_registry_cannot_be_written(
+    pinned: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tmp_path / "own.yaml").open() as registry:  # no file can be made beside this name of it
+        monkeypatch.setenv("TNET_REGISTRY", f"/proc/self/fd/{registry.fileno()}")
+        before = (pinned / "evaluation.json").read_bytes()
+        assert run("birds", data / "test", "--policies", "learned", "--update") == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("The registry '/proc/self/fd/") and "cannot be written" in said
+    assert (pinned / "evaluation.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("first", [True, False], ids=["replaces", "adds"])
 def test_update_replaces_the_evaluation_and_its_hash_in_the_registry(
     pinned: Path, data: Path, first: bool, capsys: pytest.CaptureFixture[str]

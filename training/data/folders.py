@@ -52,7 +52,7 @@ def open_class_folders(
     folders = _order_classes(root, folder, data)
     boxes = {} if data.boxes is None else read_boxes_csv(root / data.boxes)
     entries = list_images(folder, folders, boxes, all_needed=which == "train" or data.holdout > 0)
-    return make_side(data, which, name, readable(folders), entries, boxes)
+    return make_side(data, which, name, tuple(map(name_readably, readable(folders))), entries, boxes)
 
 
 def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDataset:
@@ -67,7 +67,7 @@ def open_folder(path: Path | str, boxes: Path | str | None = None) -> FileDatase
     entries = list_images(folder, order, table, all_needed=False)
     if boxes is not None:
         check_boxes_used(boxes, table, entries, folder)
-    return FileDataset(folder.name, folder.name, order, entries)
+    return FileDataset(folder.name, folder.name, tuple(map(name_readably, order)), entries)
 
 
 def put_spaces_into_names(folders: Sequence[str]) -> tuple[str, ...]:

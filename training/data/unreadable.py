@@ -102,7 +102,7 @@ def write_image_list(run: Path, dataset: ImageDataset) -> None:
     path = run / IMAGES_FILE
     if isinstance(dataset, FileDataset):
         lines = "".join(json.dumps([entry.label, entry.name]) + "\n" for entry in dataset.entries)
-        write_atomically(path, lambda temporary: temporary.write_text(lines))
+        write_atomically(path, lambda temporary: temporary.write_text(lines, encoding="utf-8"))
 
 
 def _read_image_list(path: Path) -> list[tuple[int, str]]:

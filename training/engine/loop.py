@@ -114,8 +114,16 @@ class Engine:
 
     def run(self) -> Path:
         """Do all steps, or as many as time allows, and return the checkpoint folder."""
+        if not self.accelerator.is_main_process:
+            return self._run()
+        with run_folder.lock_folder(self.out):
+            states = run_folder.list_states(self.out)
+            if states and states[-1].name != run_folder.name_state(self.step):
+                raise TNetError(f"Another process went on with the run in '{self.out}' meanwhile; try again.")
+            return self._run()
+
+    def _run(self) -> Path:
         if self.accelerator.is_main_process:
-            run_folder.make_folder(self.out)
             run_folder.write_recipe(self.out, self.recipe)
             if not self._is_begun:
                 write_image_list(self.out, self.data)

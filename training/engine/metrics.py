@@ -106,10 +106,12 @@ class Metrics:
         """Drop records of steps that will be done again, and a line that a kill cut short."""
         if not self._path.exists():
             return
-        lines = self._path.read_text(errors="replace").splitlines()
+        lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         kept = [line for line in lines if _read_step(line) <= step]
         self.validated = max((_read_step(line) for line in kept if '"kind": "validation"' in line), default=-1)
-        write_atomically(self._path, lambda path: path.write_text("".join(f"{line}\n" for line in kept)))
+        write_atomically(
+            self._path, lambda path: path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        )
 
     def record(self, kind: str, step: int, values: dict[str, Any]) -> None:
         line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}

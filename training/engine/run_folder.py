@@ -7,6 +7,7 @@ put in place in one step. Random choices are functions of the seed and the step 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,7 @@ _TEMPORARY_STATE = re.compile(r"\.state-\d+\.tmp")
 _NUMBERS = "state.json"
 _TENSORS = "tensors.safetensors"
 FORMAT = 1
+_LOCK_SECONDS = 10.0  # processes that load images hold a killed run's lock until they notice
 
 
 def check_folder(out: Path, *, resume: bool, leftovers: Collection[str] = ()) -> None:
@@ -79,8 +82,39 @@ def make_folder(out: Path) -> None:
     remove_leftovers(out)
 
 
+@contextmanager
+def lock_folder(out: Path) -> Iterator[None]:
+    """Make the folder of a run and keep other processes from training in it meanwhile."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        handle = os.open(out, os.O_RDONLY)
+    except OSError as error:
+        raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
+    try:
+        _lock(handle, out)
+        remove_leftovers(out)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, out: Path) -> None:
+    began = monotonic()
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() - began > _LOCK_SECONDS:
+                raise TNetError(
+                    f"Another process is training in '{out}': wait for it or end it, or choose another --out."
+                ) from None
+            sleep(0.2)
+        except OSError:  # a file system without locks
+            return None
+
+
 def write_recipe(out: Path, recipe: Recipe) -> None:
-    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(recipe_to_text(recipe)))
+    write_atomically(out / RECIPE_FILE, lambda path: path.write_text(recipe_to_text(recipe), encoding="utf-8"))
 
 
 def fingerprint_data(dataset: ImageDataset) -> dict[str, int]:
@@ -148,9 +182,13 @@ class RunState:
     numbers: dict[str, Any]  # JSON values
 
 
+def name_state(step: int) -> str:
+    return f"state-{step:09d}"
+
+
 def save_state(run: Path, state: RunState) -> Path:
     """Write a state and remove older ones once it is complete on disk."""
-    target = run / f"state-{state.step:09d}"
+    target = run / name_state(state.step)
     temporary = run / f".state-{os.getpid()}.tmp"
     try:
         _write_state(temporary, state)
@@ -172,7 +210,8 @@ def _write_state(folder: Path, state: RunState) -> None:
     folder.mkdir(parents=True)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
     save_file(tensors, folder / _TENSORS)
-    (folder / _NUMBERS).write_text(json.dumps({"format": FORMAT, "step": state.step, **state.numbers}, indent=1))
+    numbers = json.dumps({"format": FORMAT, "step": state.step, **state.numbers}, indent=1)
+    (folder / _NUMBERS).write_text(numbers, encoding="utf-8")
     for path in (folder / _TENSORS, folder / _NUMBERS, folder):
         _flush(path)
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from types import FrameType
@@ -123,7 +123,8 @@ class Stopping:
         if not self.is_requested:
             self._requested_at = monotonic()
             if number == signal.SIGINT and is_first_process():
-                print("\nStopping after this step; Ctrl-C again stops at once, without saving.", file=sys.stderr)
+                with suppress(RuntimeError, OSError):  # what was being printed when the signal came, or no terminal
+                    print("\nStopping after this step; Ctrl-C again stops at once, without saving.", file=sys.stderr)
         elif number == signal.SIGINT and monotonic() - self._requested_at > _SAME_REQUEST:
             raise KeyboardInterrupt
         self.is_requested = True

@@ -124,7 +124,7 @@ def unpack_results(packed: dict[str, Any], budget: tuple[int, ...]) -> tuple[np.
         crc = np.frombuffer(bytes.fromhex(packed["images"]), dtype=">u4").astype(np.uint32)
         at = packed["budgets"].index(list(budget))
         bits = np.unpackbits(np.frombuffer(bytes.fromhex(packed["top1"][at]), dtype=np.uint8))
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise TNetError(f"The evaluation does not hold each image's result for the budget {list(budget)}.") from None
     if len(bits) < len(crc):
         raise TNetError("The evaluation's results per image are cut off.")

@@ -42,13 +42,8 @@ _PACKAGES = ("torch", "timm", "numpy", "pillow", "opencv-python-headless", "acce
 def check_writable(path: Path) -> None:
     """Refuse a place that cannot be written, before an hour of work and not after it."""
     advice = "name a file in a folder you may write to (--out)"
-    trial = path.with_name(make_temporary_name())
-    try:  # what `Evaluation.write` will do: permissions alone say nothing about read-only or full disks
-        try:
-            with trial.open("wb") as file:
-                file.write(bytes(4096))
-        finally:
-            trial.unlink(missing_ok=True)
+    try:
+        _try_writing(path.parent)
         is_special = is_dead_link(path) or (path.exists() and not path.is_file())
     except OSError as error:
         raise TNetError(f"The result cannot be written to '{path}' ({reason(error)}); {advice}.") from None
@@ -59,6 +54,15 @@ def check_writable(path: Path) -> None:
             Evaluation.read_file(path, MAX_BYTES[EVALUATION_FILE])
         except TNetError:
             raise TNetError(f"'{path}' holds something else than an evaluation; {advice}.") from None
+
+
+def _try_writing(folder: Path) -> None:
+    """Do what writing a file will do: permissions alone say nothing about read-only or full disks."""
+    trial = folder / make_temporary_name()
+    try:
+        trial.write_bytes(bytes(4096))
+    finally:
+        trial.unlink(missing_ok=True)
 
 
 class ProgressBar:
@@ -140,6 +144,15 @@ class ResultPlace:
 
     path: Path
     entry: Entry | None = None
+
+    def check(self) -> None:
+        """Refuse a place, or a registry that has to follow it, where nothing can be written; see `check_writable`."""
+        check_writable(self.path)
+        if self.entry is not None:
+            try:  # an evaluation without its new hash would make the checkpoint one that is refused
+                _try_writing(self.entry.registry.parent)
+            except OSError as error:
+                raise TNetError(f"The registry '{self.entry.registry}' cannot be written ({reason(error)}).") from None
 
     def write(self, content: dict[str, Any], say: Callable[[str], None]) -> None:
         """Write the evaluation, and its hash into the registry that pins it; say what was done."""

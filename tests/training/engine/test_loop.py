@@ -16,6 +16,7 @@ import tnet_core as tn
 from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import ImageDataset, Sample
+from training.engine import run_folder
 from training.engine.loop import Engine, train
 from training.engine.run_folder import list_states, load_state
 from training.recipes.recipe import (
@@ -371,3 +372,21 @@ def test_states_are_replaced_while_a_run_goes_on(tmp_path: Path) -> None:
     assert [path.name for path in list_states(tmp_path / "run")] == ["state-000000004"]
     numbers = json.loads((list_states(tmp_path / "run")[0] / "state.json").read_text())
     assert numbers["recipe"]["name"] == "tiny"
+
+
+def test_two_processes_do_not_train_in_one_folder(ended_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "_LOCK_SECONDS", 0.3)
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in ended_run.iterdir())
+    refused = pytest.raises(TNetError, match=r"Another process is training in .*wait for it")
+    with run_folder.lock_folder(ended_run), refused:
+        go(recipe(), ended_run, resume=True)
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in ended_run.iterdir()) == before
+    go(recipe(), ended_run, resume=True)
+
+
+def test_a_run_that_another_process_continued_meanwhile_is_not_continued_twice(ended_run: Path) -> None:
+    engine = Engine(recipe(), ended_run, resume=True, minutes=None, quiet=True, open_data=colours)
+    state = list_states(ended_run)[-1]
+    state.rename(ended_run / run_folder.name_state(engine.step + 1))
+    with pytest.raises(TNetError, match="Another process went on with the run"):
+        engine.run()

@@ -65,3 +65,13 @@ def test_ctrl_c_asks_for_a_clean_end_and_a_second_one_is_sudden(
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_in_the_middle_of_printing_still_ends_cleanly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
+
+    monkeypatch.setattr("builtins.print", refuse)
+    with Stopping(None) as stopping:
+        signal.raise_signal(signal.SIGINT)
+        assert stopping.is_due()

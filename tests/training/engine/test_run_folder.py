@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from training.engine.run_folder import (
     restore_optimiser,
     save_state,
 )
+from training.recipes.reading import read_recipe
 
 
 def state(step: int) -> RunState:
@@ -33,6 +37,20 @@ def test_a_state_reads_back_and_replaces_the_older_one(tmp_path: Path) -> None:
     assert read.step == 12
     assert read.numbers["origin"] == "here"
     assert torch.equal(read.tensors["model.weight"], torch.full((2, 3), 12.0))
+
+
+@pytest.mark.slow
+def test_a_recipe_is_written_in_any_locale(tmp_path: Path) -> None:
+    code = """import sys
+from pathlib import Path
+from training.engine.run_folder import write_recipe
+from training.recipes.recipe import Recipe
+write_recipe(Path(sys.argv[1]), Recipe(name="tiny", about="V\\u00f6gel \\u2026"))"""
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env={**os.environ, **ascii_only}, check=True, timeout=120
+    )  # fmt: skip
+    assert read_recipe(tmp_path / "recipe.yaml").about == "Vögel …"
 
 
 def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path: Path) -> None:
