@@ -267,7 +267,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
 
 def build_path_field() -> gr.Textbox:
     """Build the field that names a file of the visitor's own computer: nothing of it is uploaded or copied."""
-    hint = "path, then Enter: TIFF, JPEG, PNG"
+    hint = "or a file's path here, then Enter"
     return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="explore-named")
 
 

@@ -48,7 +48,7 @@ def test_one_click_makes_a_card_of_what_is_shown(visit: Visit, reference: tn.Tra
     label = page.locator(".tn-share-card canvas").get_attribute("aria-label") or ""
     assert f"From the thumbnail: {answer(reference, 0)}. After 3 looks: {answer(reference, 3)}." in label
     called = " against ".join(format_class_name(reference, cls) for cls in (best, rival))
-    assert label.endswith(f" How {called} adds up: {ledger}.")
+    assert label.endswith(f" How {called} adds up, in logits: {ledger}.")
     link = page.locator(".tn-share-link input").input_value()
     assert "looks=3" in link and link.startswith("http://127.0.0.1:")
     name, data = take_file(page, "card")

@@ -89,8 +89,8 @@ def test_an_answer_has_its_interval_and_is_not_established_where_that_holds_zero
         "picture, 95 % interval +0.5 to +3.7."
     )
     assert read_answer(shown, "content").startswith(
-        "Both: looks follow content that is moved (+0.38, 95 % interval +0.37 to +0.39, of −1 to 1), and begin near "
-        "the middle (0.59 of 1)."
+        "Both: looks follow content that is moved (score +0.38, 95 % interval +0.37 to +0.39; −1 is position, 1 "
+        "content), and begin near the middle (centre bias 0.59 of 1)."
     )
     raw = content("tnet-lite0-pets")
     raw["comparisons"]["learned-mean"]["interval"][2] = [-0.001, 0.04]
@@ -107,19 +107,21 @@ def test_an_answer_has_its_interval_and_is_not_established_where_that_holds_zero
 @pytest.mark.parametrize(
     ("score", "bias", "answer"),
     [
-        (0.42, 0.61, "Both: looks follow content that is moved (+0.42{}), and begin near the middle (0.61 of 1)."),
-        (0.42, 0.5, "Both: looks follow content that is moved (+0.42{}), and begin near the middle (0.50 of 1)."),
-        (0.42, 0.49, "Content: looks follow content that is moved (+0.42{}), and begin nearer to the middle than "
-                     "chance (0.49 of 1)."),
-        (0.42, -0.13, "Content: looks follow content that is moved (+0.42{}), and begin no nearer to the middle than "
-                      "chance (−0.13 of 1)."),
-        (-0.42, 0.61, "Centre: looks stay where they were when content is moved (−0.42{}), and begin near the middle "
-                      "(0.61 of 1)."),
-        (-0.42, 0.31, "Position: looks stay where they were when content is moved (−0.42{}), and begin nearer to the "
-                      "middle than chance (0.31 of 1)."),
-        (0.052, 0.61, "Not established: whether looks follow content that is moved (+0.052{}); they begin near the "
-                      "middle (0.61 of 1)."),
-        (0.42, None, "Content: looks follow content that is moved (+0.42{})."),
+        (0.42, 0.61, "Both: looks follow content that is moved ({}), and begin near the middle (centre bias 0.61 "
+                     "of 1)."),
+        (0.42, 0.5, "Both: looks follow content that is moved ({}), and begin near the middle (centre bias 0.50 "
+                    "of 1)."),
+        (0.42, 0.49, "Content: looks follow content that is moved ({}), and begin nearer to the middle than chance "
+                     "(centre bias 0.49 of 1)."),
+        (0.42, -0.13, "Content: looks follow content that is moved ({}), and begin no nearer to the middle than chance "
+                      "(centre bias −0.13 of 1)."),
+        (-0.42, 0.61, "Centre: looks stay where they were when content is moved ({}), and begin near the middle "
+                      "(centre bias 0.61 of 1)."),
+        (-0.42, 0.31, "Position: looks stay where they were when content is moved ({}), and begin nearer to the middle "
+                      "than chance (centre bias 0.31 of 1)."),
+        (0.052, 0.61, "Not established: whether looks follow content that is moved ({}); they begin near the middle "
+                      "(centre bias 0.61 of 1)."),
+        (0.42, None, "Content: looks follow content that is moved ({})."),
     ],
 )  # fmt: skip
 def test_looks_may_follow_content_and_begin_near_the_middle(
@@ -131,8 +133,9 @@ def test_looks_may_follow_content_and_begin_near_the_middle(
         del raw["heat_map"]["centre_bias"]
     else:
         raw["heat_map"]["centre_bias"]["after_looks"][0] = bias
-    ends = f", 95 % interval {format_signed(score - 0.1)} to {format_signed(score + 0.1)}, of −1 to 1"
-    assert read_answer(render_audit(read_audit(card(tmp_path, raw))), "content") == answer.format(ends)
+    ends = f"95 % interval {format_signed(score - 0.1)} to {format_signed(score + 0.1)}"
+    measured = f"score {format_signed(score)}, {ends}; −1 is position, 1 content"
+    assert read_answer(render_audit(read_audit(card(tmp_path, raw))), "content") == answer.format(measured)
 
 
 def test_enough_is_the_recommended_rule_or_else_the_fewest_looks_in_the_interval_of_the_best(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def assign_styles(data: DataSet) -> dict[str, CurveStyle]:
         if curve.role:
             role, basis = ROLES[curve.role], found[curve.variant_of]  # which comes before its variants
             found[curve.id] = CurveStyle(
-                basis.color, role.symbol or "circle", True, 1.2, role.dashes, 7 if role.symbol else 0
+                basis.color, role.symbol or "circle", True, 1.6, role.dashes, 7 if role.symbol else 0
             )
             continue
         if curve.kind == "peer":

@@ -40,9 +40,10 @@ def answer_content(audit: Audit) -> Answer:
     if not audit.moves:
         return Answer("Not measured", "this evaluation has no equivariance scores.")
     score = audit.moves[0].score
-    measured = f"{format_signed(score.value)}{_format_ends(audit, score, format_signed)}, of −1 to 1"
+    ends = _format_ends(audit, score, format_signed)
+    measured = f"score {format_signed(score.value)}{ends}; −1 is position, 1 content"
     bias = None if audit.heat is None else audit.heat.centre_bias.get(1)
-    begin = "" if bias is None else f"begin {_describe_bias(bias)} ({format_number(bias)} of 1)"
+    begin = "" if bias is None else f"begin {_describe_bias(bias)} (centre bias {format_number(bias)} of 1)"
     if not score.is_clear:
         also = f"; they {begin}" if begin else ""
         return Answer(NOT_ESTABLISHED, f"whether looks follow content that is moved ({measured}){also}.")

@@ -43,8 +43,7 @@ def test_the_visitor_plays_against_the_network_with_the_keyboard_and_both_answer
     expect(lines.nth(1)).to_have_text(f"The network's: {tell(theirs)}.")
     common = len({*mine} & {0, 1})
     expect(lines.nth(2)).to_have_text(
-        "Nobody told what is right, so compared is how sure each answer is, which says nothing about who is right. "
-        f"You chose {common} of its 2."
+        f"What is right is not known here: compared is how sure each answer is. You chose {common} of its 2."
     )
     verdict = "You beat the network" if yours.max() > theirs.max() else "The network beats you"
     expect(page.locator(".tn-game-told")).to_have_text(f"{verdict}.")

@@ -12,6 +12,7 @@ const NAMES = { share: 0.3, most: 230, lines: 3 }; // width of the names at the 
 const BARE = 22; // the same without names
 const LINE = 15; // pixels from one name to the next
 const WRAPPED = 13; // pixels from one line of a name to the next
+const FAR = 60; // pixels from a curve's end to its name, from which the leader between them is dotted: it is no curve
 const BESIDE = 40; // pixels of leader and marker before a name
 const LETTER = 6.2; // pixels, about
 const TICKS = { x: 8, y: 7 };
@@ -130,7 +131,12 @@ function drawNames(curves, scale, { names, heights }) {
     return buildSvg(
       "g",
       { "data-name": id },
-      buildSvg("path", { class: "accuracy-leader", d: `M${x + 7} ${y}L${left - 4} ${places[i]}`, stroke: style.color }),
+      buildSvg("path", {
+        class: "accuracy-leader",
+        d: `M${x + 7} ${y}L${left - 4} ${places[i]}`,
+        stroke: style.color,
+        "stroke-dasharray": left - x > FAR ? "1 4" : null,
+      }),
       style.outline
         ? drawMarker({ ...style, size: 7 }, left + 5, places[i])
         : buildSvg("path", {

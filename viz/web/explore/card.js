@@ -31,8 +31,8 @@ export function describeCard(view, address, score = "") {
       : "No look was taken",
     ledger:
       versus === null
-        ? `How the score of ${scene.classes[cls]} adds up`
-        : `How ${scene.classes[cls]} against ${scene.classes[versus]} adds up`,
+        ? `How the score of ${scene.classes[cls]} adds up, in logits`
+        : `How ${scene.classes[cls]} against ${scene.classes[versus]} adds up, in logits`,
     rows,
     score,
     checkpoint: scene.evidence.title || scene.evidence.source,

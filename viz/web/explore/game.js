@@ -31,10 +31,10 @@ export function compareAnswers(scene, mine, theirs) {
   const gain = worth(you) - worth(network);
   const verdict = Math.abs(gain) < CLOSE ? "Level" : gain > 0 ? "You beat the network" : "The network beats you";
   const describeAnswer = answer => `${scene.classes[answer.cls]} ${percent(answer.share[answer.cls])}`;
-  const right = known ? `${scene.classes[scene.label]} is right, and` : "Nobody told what is right, so";
+  const right = known ? `${scene.classes[scene.label]} is right, and` : "What is right is not known here:";
   const what = known
     ? `gets ${percent(worth(you))} from your cells and ${percent(worth(network))} from the network's`
-    : "compared is how sure each answer is, which says nothing about who is right";
+    : "compared is how sure each answer is";
   const shared = mine.filter(look => theirs.includes(look)).length;
   return {
     verdict,

@@ -126,6 +126,7 @@ export function drawLedger(stage, view) {
   const { measure } = view.state;
   const place = focusedPlace(stage);
   drawChoices(stage, view);
+  stage.querySelector(".tn-ledger .tn-lead-of").hidden = versus === null;
   const rows = rowsOf(looks);
   const full = standingOf(view.logits, view.share, cls, versus);
   const without = leaveOneOut(scene, looks, cls, versus);

@@ -9,12 +9,13 @@ import { courseOf, ruleOf, stopAt } from "./state.js";
 
 // Probabilities on a fixed scale, and what the newest look changed.
 export function drawDecision(stage, view) {
-  const { scene, share, before } = view;
+  const { scene, share, before, newest } = view;
   const rows = listClasses(view).map(cls => {
     const gained = before ? 100 * (share[cls] - before[cls]) : 0;
     return drawClass(scene, cls, view, build("u", {}, Math.abs(gained) < 0.5 ? null : drawChange(gained)));
   });
   stage.querySelector(".tn-classes").replaceChildren(...rows);
+  stage.querySelector(".tn-decision .tn-unit").textContent = before ? `points by look ${scene.looks[newest].name}` : "";
   const arrows = before ? "; arrows show what the newest look changed, in points" : "";
   stage.querySelector(".tn-decision .tn-head p").textContent =
     `${describeOrigin(view.looks)}${arrows}. ${sayCalibrated(scene)}`;
@@ -117,14 +118,14 @@ export function drawCurve(stage, view) {
 function offerRule(select, own, rule) {
   const option = select.querySelector("[value=rule]");
   option.hidden = option.disabled = !own;
-  if (own) option.textContent = `as recommended: ${describeRule(own)}`;
+  if (own) option.textContent = `recommended: ${describeRule(own)}`;
   select.value = "lead" in rule ? String(rule.lead) : "rule";
 }
 
 const describeRule = rule =>
   rule.least === rule.most
     ? formatCount(rule.most, "look", "looks")
-    : `${rule.least} to ${rule.most} looks, until one class has ${percent(rule.threshold)}`;
+    : `${rule.least} to ${rule.most} looks, until ${percent(rule.threshold)} sure`;
 
 function describeCourse(last, stop, rule) {
   const subject = "Probability of the leading classes";

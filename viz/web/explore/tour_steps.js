@@ -62,7 +62,7 @@ function scoreStep({ scene }) {
     title: "Scores",
     sentence:
       `It ranks the cells: the marked one (${place}) is first, ${times(lift[best])} as likely as by chance. ` +
-      "Read ranks and this lift: probabilities are flat by construction.",
+      "Its probabilities are nearly equal by construction: ranks and this lift tell more.",
     formula: [
       term("p = exp(s) ÷ sum of all exp(s); the scores s of a grid are scaled to unit length before"),
       term(`so p lies between ${percent(low / cells)} and ${percent(high / cells)}, whatever was learned`),
