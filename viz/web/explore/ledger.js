@@ -2,7 +2,16 @@
 // each.
 
 import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
-import { MINUS, addingUp, formatFixed, formatSigned, formatSignedFixed, percent, short } from "../core/text.js";
+import {
+  MINUS,
+  addingUp,
+  formatCount,
+  formatFixed,
+  formatSigned,
+  formatSignedFixed,
+  percent,
+  short,
+} from "../core/text.js";
 import { build, buildGroup, buildOption } from "../ui/dom.js";
 import { drawBalance, drawCell, drawRow, fillLedger, reachOf, sideOf } from "../ui/ledger_rows.js";
 import { focusedPlace, refocus } from "./controls.js";
@@ -70,6 +79,7 @@ function writtenStanding(value, measure, versus) {
 }
 
 const VISIBLE_ROWS = 15; // of the ledger; what is longer scrolls
+const MOST_NAMES = 3; // of rows that contradict their share, beside the one that does most
 
 // Rows whose share has another sign than what they changed, the greatest change first, as far as both are seen in the
 // numbers as they are written.
@@ -95,7 +105,11 @@ function contrarySentence(view, rows, found, full, without) {
   const subject = versus === null ? what : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}`;
   const name = calledRow(scene, rows[worst]);
   const named = name === "context" ? "The context" : name[0].toUpperCase() + name.slice(1);
-  const also = others.length ? ` Likewise, marked ≠: ${others.map(i => calledRow(scene, rows[i])).join(", ")}.` : "";
+  const names =
+    others.length > MOST_NAMES
+      ? formatCount(others.length, "other row", "other rows")
+      : others.map(i => calledRow(scene, rows[i])).join(", ");
+  const also = others.length ? ` Likewise, marked ≠: ${names}.` : "";
   const effect = `yet it ${value > 0 ? "lowered" : "raised"} ${subject}: ${all} with it, ${rest} without it.`;
   return `${named} has a share of ${formatSigned(value)}, ${effect}${also}`;
 }

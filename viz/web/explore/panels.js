@@ -14,8 +14,11 @@ export function drawDecision(stage, view) {
     const gained = before ? 100 * (share[cls] - before[cls]) : 0;
     return drawClass(scene, cls, view, build("u", {}, Math.abs(gained) < 0.5 ? null : drawChange(gained)));
   });
+  const isChanged = rows.some(row => row.querySelector("u i"));
   stage.querySelector(".tn-classes").replaceChildren(...rows);
-  stage.querySelector(".tn-decision .tn-unit").textContent = before ? `points by look ${scene.looks[newest].name}` : "";
+  stage.querySelector(".tn-decision .tn-unit").textContent = isChanged
+    ? `points by look ${scene.looks[newest].name}`
+    : "";
   const arrows = before ? "; arrows show what the newest look changed, in points" : "";
   stage.querySelector(".tn-decision .tn-head p").textContent =
     `${describeOrigin(view.looks)}${arrows}. ${sayCalibrated(scene)}`;
@@ -169,6 +172,8 @@ export function buildCut(stage, scene, resample) {
   const frames = buildRadios("frame", "Looks are cut from", cut.frames, cut.frame);
   const depths = buildRadios("depth", "Levels", cut.depths, cut.levels ?? "trained");
   form.replaceChildren(...[frames, depths].filter(choice => resample && choice));
+  const isAsked = form.childElementCount > 0; // without a choice above it, "why?" would be about nothing
+  place.querySelector("summary").textContent = isAsked ? "why?" : "Which pixels are looks cut from?";
   place.querySelector("p").textContent = cut.sentence;
   form.removeAttribute("aria-busy");
   form.onsubmit = event => event.preventDefault();
