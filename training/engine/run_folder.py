@@ -47,7 +47,8 @@ _TEMPORARY_STATE = re.compile(r"\.state-\d+\.tmp")
 _NUMBERS = "state.json"
 _TENSORS = "tensors.safetensors"
 FORMAT = 1
-_LOCK_SECONDS = 10.0  # processes that load images hold a killed run's lock until they notice
+_LOCK_SECONDS = 2.0  # until a process that was killed is gone
+_locks: set[int] = set()  # handles of folders that this process has locked
 
 
 def check_folder(out: Path, *, resume: bool, leftovers: Collection[str] = ()) -> None:
@@ -92,10 +93,22 @@ def lock_folder(out: Path) -> Iterator[None]:
         raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
     try:
         _lock(handle, out)
+        _locks.add(handle)
         remove_leftovers(out)
         yield
     finally:
+        _locks.discard(handle)
         os.close(handle)
+
+
+def _leave_locks() -> None:
+    """Close what a process that loads images got from its parent: it would hold the lock of a run that was killed."""
+    for handle in _locks:
+        os.close(handle)
+    _locks.clear()
+
+
+os.register_at_fork(after_in_child=_leave_locks)
 
 
 def _lock(handle: int, out: Path) -> None:

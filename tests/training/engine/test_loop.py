@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import multiprocessing
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -382,6 +384,18 @@ def test_two_processes_do_not_train_in_one_folder(ended_run: Path, monkeypatch: 
         go(recipe(), ended_run, resume=True)
     assert sorted((path.name, path.stat().st_mtime_ns) for path in ended_run.iterdir()) == before
     go(recipe(), ended_run, resume=True)
+
+
+def test_processes_that_load_images_hold_no_lock(tmp_path: Path) -> None:
+    with run_folder.lock_folder(tmp_path):
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+        child.start()
+    try:
+        with run_folder.lock_folder(tmp_path):
+            assert child.is_alive()
+    finally:
+        child.kill()
+        child.join()
 
 
 def test_a_run_that_another_process_continued_meanwhile_is_not_continued_twice(ended_run: Path) -> None:
