@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -54,9 +55,11 @@ def build(config: TNetConfig, seed: int = 0, *, device: torch.device | str | Non
     """Build a model in eval mode; the same seed gives the same weights, and global random state is untouched."""
     if not isinstance(config, TNetConfig):
         raise TNetError(f"A model is built from a TNetConfig, such as tn.preset(NAME), not from {config!r:.60}.")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not -(2**63) <= seed < 2**64:
+        raise TNetError(f"A seed is a whole number of at most 64 bits, not {seed!r:.40}.")
     target = choose_device(device)
     with _seeding, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(int(seed))
         model = TNet(config)
         initialise(model)
     return place(model, target)

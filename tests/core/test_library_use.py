@@ -58,8 +58,11 @@ def test_many_images_give_one_trace_after_another(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.logits(), next(traces).logits())
     with pytest.raises(tn.TNetError, match=r"^Image 3: There is no file 'nowhere\.png'"):
         next(traces)
-    with pytest.raises(tn.TNetError, match="for one use traverse"):
-        tn.traverse_many(model, "picture.png")
+    one = (path, str(path), PICTURE, torch.from_numpy(PICTURE), tn.ImageSource.open(PICTURE), None, 7)
+    for given in one:  # an array would be taken for as many images as it has rows
+        with pytest.raises(tn.TNetError, match="for one use traverse"):
+            tn.traverse_many(model, given)  # type: ignore[arg-type]
+    assert len(list(tn.traverse_many(model, np.stack([PICTURE, PICTURE]), progress=False))) == 2
 
 
 def test_a_transformed_picture_is_what_the_model_takes() -> None:
@@ -142,3 +145,15 @@ def test_an_address_is_not_a_file(image: object) -> None:
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (Path(tn.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("seed", ["x", 1.5, None, True, 2**70])
+def test_a_seed_is_a_whole_number(seed: object) -> None:
+    with pytest.raises(tn.TNetError, match="A seed is a whole number of at most 64 bits, not"):
+        tn.build(TINY, seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("folder", [None, 7, "a\0b"])
+def test_what_is_no_folder_is_not_saved_into(folder: object) -> None:
+    with pytest.raises(tn.TNetError, match=r"saved in a folder|null"):
+        tn.save(tiny(TINY), folder)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -59,6 +60,8 @@ def save(
     """
     if not isinstance(model, TNet):
         raise TNetError(f"Only a TNet can be saved as a checkpoint, not a '{type(model).__name__}'.")
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TNetError(f"A checkpoint is saved in a folder, named by its path, not in {folder!r:.40}.")
     names = model.class_names if class_names is None else tuple(class_names)
     try:
         settings = {"calibration": model.calibration, "stopping": model.stopping, "provenance": provenance or {}}
@@ -81,7 +84,7 @@ def save(
     try:
         is_new = not target.exists()
         target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
         raise TNetError(f"Cannot create the checkpoint folder '{target}': {reason(error)}.") from None
     try:
         write_atomically(tensors, write)

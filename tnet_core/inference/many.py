@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -39,7 +40,10 @@ def traverse_many(
     with a sentence that names its place.
     """
     check_model(model)
-    if isinstance(images, (str, bytes)):
+    is_one = isinstance(images, (str, bytes, ImageSource)) or (
+        isinstance(images, (np.ndarray, Tensor)) and images.ndim < 4
+    )
+    if is_one or not isinstance(images, Iterable):
         raise TNetError("traverse_many takes several images, for instance a list of paths; for one use traverse.")
 
     def run() -> Iterator[Trace]:
