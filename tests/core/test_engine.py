@@ -211,6 +211,27 @@ def test_a_fork_leaves_converters_that_were_started_early_to_its_parent(
         os.waitpid(sleeping, 0)
 
 
+def test_a_converter_that_ended_before_it_was_needed_is_replaced(
+    model: tn.TNet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TNET_CACHE", str(tmp_path))
+    early = converter.start_converter()
+    early.kill()
+    early.wait()
+    converter.adopt(early)
+    assert runs_on_engine(optimised(model)) and not converter._ready
+
+
+def test_crops_that_come_alone_and_batches_do_not_disturb_each_other(model: tn.TNet) -> None:
+    """The engine prepares a model anew whenever a batch has another size than the one before."""
+    compiled = optimised(model).features.engine.open(model.features)
+    used: list[object] = []
+    for count in (1, 3, 1, 3):
+        compiled.run(torch.randn(count, 3, 64, 64))
+        used.append((len(compiled._alone[1]), len(compiled._several[1])))
+    assert used == [(1, 0), (1, 1), (1, 1), (1, 1)] and compiled._alone[0] is not compiled._several[0]
+
+
 def test_a_precision_that_nobody_knows_runs_as_pytorch(
     model: tn.TNet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,11 +68,15 @@ def test_a_key_depends_on_weights_configuration_precision_and_versions(
     other.features.body.conv1.weight.data[0, 0, 0, 0] += 1e-3
     keys.add(make_key(other.config, other.features, "float32"))
     keys.add(make_key(config_of("resnet18", 96), model.features, "float32"))
+    tap = other.features.tap
+    assert tap is not None
+    other.features.tap = replace(tap, rows=tuple(row + 1 for row in tap.rows))  # another map for the location module
+    keys.add(make_key(other.config, other.features, "float32"))
     monkeypatch.setattr(conversion, "VERSION", 0)
     keys.add(make_key(model.config, model.features, "float32"))
     monkeypatch.setattr(engine_cache, "version", lambda _: "0")
     keys.add(make_key(model.config, model.features, "float32"))
-    assert len(keys) == 6
+    assert len(keys) == 7
 
 
 def test_a_damaged_model_is_converted_again(model: tn.TNet, conversions: list[Path | None], tmp_path: Path) -> None:

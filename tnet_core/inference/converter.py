@@ -35,8 +35,12 @@ def adopt(converter: subprocess.Popen[bytes] | None) -> None:
 def take_converter() -> subprocess.Popen[bytes]:
     """Return a process that was started early, or a new one."""
     with _lock:
-        ready = _ready.pop() if _ready else None
-    return ready or start_converter()
+        while _ready:
+            ready = _ready.pop()
+            if ready.poll() is None:
+                return ready
+            ready.communicate()  # it has ended meanwhile, as where memory is short
+    return start_converter()
 
 
 def dismiss() -> None:

@@ -165,30 +165,34 @@ class Engine:
 class Compiled:
     """A model ready to run in this process; without one, PyTorch runs."""
 
-    def __init__(self, model: Any | None) -> None:
-        self.model, self.process = model, os.getpid()
+    def __init__(self, models: tuple[Any, Any] | None) -> None:
+        alone, self.model = models or (None, None)  # for single crops, and for several
+        self.process = os.getpid()
         self.precision: Precision = "float32"
-        if model is not None:
-            found = model.get_property("INFERENCE_PRECISION_HINT").to_string()
+        if self.model is not None:
+            found = self.model.get_property("INFERENCE_PRECISION_HINT").to_string()
             names = {short: name for name, short in PRECISIONS.items()}
             if found not in names:
                 raise TNetError(f"the engine computes in {found}, which is none of {', '.join(PRECISIONS)}")
             self.precision = names[found]
-        self._idle: list[Any] = []  # infer requests; each serves one thread at a time
+        # Each with its idle infer requests, which serve one thread at a time.
+        self._alone: tuple[Any, list[Any]] = alone, []
+        self._several: tuple[Any, list[Any]] = self.model, []
         _alive.add(self)
 
     def run(self, images: Tensor) -> tuple[Tensor | None, Tensor]:
         """(B, 3, b, b) -> F (B, c, n, n) or None, V (B, D)."""
-        assert self.model is not None
+        model, idle = self._alone if len(images) == 1 else self._several
+        assert model is not None
         try:
-            request = self._idle.pop()
+            request = idle.pop()
         except IndexError:
-            request = self.model.create_infer_request()
+            request = model.create_infer_request()
         given = images.float().contiguous().numpy()
         # Copied in and out: a pooled request that shares memory keeps pointing at it after its owner is gone.
         outputs = request.infer([given], share_inputs=False, share_outputs=False)
         vector, *maps = (torch.from_numpy(values) for values in outputs.values())
-        self._idle.append(request)
+        idle.append(request)
         return maps[0] if maps else None, vector
 
 

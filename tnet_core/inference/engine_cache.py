@@ -20,7 +20,7 @@ from pathlib import Path
 from tnet_core.checkpoints.digests import cache_folder
 from tnet_core.inference import conversion, converter
 from tnet_core.modeling.config import Precision, TNetConfig
-from tnet_core.modeling.features import FeatureExtractionModule, describe_modules
+from tnet_core.modeling.features import FeatureExtractionModule
 
 MAX_BYTES = 1 << 30
 _FILES = (conversion.MODEL_FILE, conversion.WEIGHTS_FILE)
@@ -39,7 +39,7 @@ def make_key(config: TNetConfig, features: FeatureExtractionModule, precision: P
     versions = {name: version(name) for name in ("openvino", "torch", "timm")} | {"ours": conversion.VERSION}
     made_from = {
         "config": config.to_dict(),
-        "modules": describe_modules(features.body),
+        "backbone": conversion.describe_backbone(features),
         "precision": precision,
         "versions": versions,
     }
