@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import startup
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +55,41 @@ def test_a_user_s_choice_is_kept(command: str, tmp_path: Path) -> None:
 
 def test_importing_the_packages_sets_nothing(tmp_path: Path) -> None:
     assert find_policy(("-c", "import tnet_core, training; tnet_core.traverse"), tmp_path) == "None"
+
+
+@pytest.mark.parametrize(
+    ("contents", "quota"),
+    [
+        (["200000 100000\n"], 2),
+        (["50000 100000\n"], 1),
+        (["max 100000\n"], None),
+        (["150000\n", "50000\n"], 3),
+        (["-1\n", "100000\n"], None),
+        ([], None),
+    ],
+)
+def test_a_container_s_share_of_the_processors_is_found(
+    contents: list[str], quota: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / str(number) for number in range(max(len(contents), 1))]
+    for file, content in zip(files, contents, strict=False):
+        file.write_text(content)
+    monkeypatch.setattr(startup, "QUOTAS", (("nowhere",), tuple(map(str, files))))
+    assert startup.find_quota() == quota
+
+
+def test_no_more_threads_than_a_container_has_processors_unless_the_user_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(startup, "find_quota", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setenv("OMP_NUM_THREADS", "")  # so that it is restored afterwards
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    startup.set_threads()
+    assert os.environ["OMP_NUM_THREADS"] == "2"
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    startup.set_threads()
+    assert os.environ["OMP_NUM_THREADS"] == "5"
 
 
 def test_what_starts_before_pytorch_does_not_import_it() -> None:
