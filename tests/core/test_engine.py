@@ -289,6 +289,14 @@ def test_large_batches_are_run_in_parts(model: tn.TNet, monkeypatch: pytest.Monk
             torch.testing.assert_close(part, whole, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("count", "most", "parts"),
+    [(1, 4, [1]), (5, 4, [4, 1]), (6, 4, [3, 3]), (7, 4, [3, 3, 1]), (25, 7, [6, 6, 6, 6, 1]), (11, 4, [4, 4, 3])],
+)
+def test_parts_of_a_batch_have_one_size_where_they_can(count: int, most: int, parts: list[int]) -> None:
+    assert [len(part) for part in torch.zeros(count).split(engine.choose_part(count, most))] == parts
+
+
 def test_inputs_of_another_size_and_gradients_go_through_pytorch(model: tn.TNet) -> None:
     fast = optimised(model)
     images = torch.randn(2, 3, 96, 96)

@@ -90,10 +90,18 @@ class EngineFeatures(FeatureExtractionModule):
             return super().forward(images)
         compiled = self.engine.open(self)
         run = super().forward if compiled.model is None else compiled.run
-        at_once = max(1, MAX_PIXELS // (side * side))  # never none: the engine writes outside its memory for no crops
-        parts = [run(part) for part in images.split(at_once)]
+        parts = [run(part) for part in images.split(choose_part(len(images), MAX_PIXELS // (side * side)))]
         maps = [location_map for location_map, _ in parts if location_map is not None]
         return _join(maps) if maps else None, _join([vector for _, vector in parts])
+
+
+def choose_part(count: int, most: int) -> int:
+    """Return how many of some crops are run at once: so many that all parts have one size, but for a last single crop.
+
+    The engine prepares a batch of another size than the one before anew. Where that asks for small parts, `most` are.
+    """
+    most = max(1, most)  # never none: the engine writes outside its memory for no crops
+    return next((size for size in range(most, most // 2, -1) if count % size < 2), most)
 
 
 class Engine:
@@ -166,7 +174,8 @@ class Compiled:
     """A model ready to run in this process; without one, PyTorch runs."""
 
     def __init__(self, models: tuple[Any, Any] | None) -> None:
-        alone, self.model = models or (None, None)  # for single crops, and for several
+        self.model: Any | None  # for several crops; the other one is for single crops
+        alone, self.model = models or (None, None)
         self.process = os.getpid()
         self.precision: Precision = "float32"
         if self.model is not None:
