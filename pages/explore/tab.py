@@ -17,7 +17,16 @@ from pages.explore.service import DIVE, Explorer, Tell
 from pages.limits import MAX_PARALLEL_FILES, MAX_PARALLEL_PARTS, MAX_PARALLEL_TRAVERSALS
 from pages.sampling import parse_mode
 from pages.server.access import is_local_request, resolve_local_file
-from pages.server.rpc import CALL_OPTIONS, PageCalls, add_fields, build_channel, push, read_event, read_query
+from pages.server.rpc import (
+    CALL_OPTIONS,
+    PageCalls,
+    PictureRequest,
+    add_fields,
+    build_channel,
+    push,
+    read_event,
+    read_query,
+)
 from pages.server.sessions import (
     SESSION_EXPIRED,
     SESSION_SECONDS,
@@ -85,23 +94,27 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     panel_parts = [chooser, about, notice, invited, more]
     nothing, still = [gr.skip()] * len(chosen), [gr.skip()] * (1 + len(panel_parts))  # what stays as it is
 
-    def show(spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any) -> list[Any]:
+    def show(
+        request: PictureRequest, spec: str, where: Where, made: Session, sent: str, sentence: str = "", **extra: Any
+    ) -> list[Any]:
         selected = where if isinstance(where, int) else None
-        sent = push(sent, link=build_address(explorer, spec, where), **extra)
+        sent = push(
+            sent, link=build_address(explorer, spec, where), request=request.describe(), example=selected, **extra
+        )
         gallery = render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec))
         return [made, sent, gallery, render_warning(sentence)]
 
     def show_problem(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), render_problem(str(error))]
 
-    def attempt(order: PageCalls, spec: str, where: Where, tell: Tell | None = None) -> list[Any]:
+    def attempt(order: PageCalls, spec: str, where: Where, tell: Tell | None = None, click: object = None) -> list[Any]:
         """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
-        picture_request = order.request_picture(spec)
+        picture_request = order.request_picture(spec, click)
         try:
             made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
             return show_problem(error) if order.reject(picture_request, spec) else nothing
-        return show(spec, where, made, sent) if order.accept(picture_request, made, where) else nothing
+        return show(picture_request, spec, where, made, sent) if order.accept(picture_request, made, where) else nothing
 
     def on_load(order: PageCalls, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
         picture_request = order.request_checkpoint(explorer.landing)
@@ -115,16 +128,19 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
         return [
             *changes,
-            *show(found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore),
+            *show(
+                picture_request, found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore
+            ),
         ]
 
     def on_example(order: PageCalls, spec: str, event: gr.EventData, progress: gr.Progress = PROGRESS) -> list[Any]:
-        number = read_event(event).get("example")
+        sent = read_event(event)
+        number = sent.get("example")
         if number == "dive":
             pictures = explorer.list_pictures(DIVE)
             where = next((at for at, picture in enumerate(pictures) if picture.deep), -1)
             return open_at(order, DIVE, where, spec, progress, opens="dive")
-        return [*still, *attempt(order, spec, number if type(number) is int else -1)]
+        return [*still, *attempt(order, spec, number if type(number) is int else -1, click=sent.get("click"))]
 
     def on_upload(order: PageCalls, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
         return attempt(order, spec, str(file), lambda what: progress(0, desc=what))
@@ -165,7 +181,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
         if not order.accept(picture_request, made, where):
             return [*still, *nothing]
-        return [target, *list_updates(new), *show(target, where, made, sent, **extra)]
+        return [target, *list_updates(new), *show(picture_request, target, where, made, sent, **extra)]
 
     def on_sample(
         order: PageCalls, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
@@ -187,7 +203,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             if not order.accept(picture_request, made, current.where):
                 raise tn.TNetError("Something else was chosen meanwhile.")
             order.mode = mode
-            return [made, add_fields(sent, link=build_address(explorer, current.spec, current.where))]
+            link = build_address(explorer, current.spec, current.where)
+            return [made, add_fields(sent, link=link, request=picture_request.describe())]
 
         return order.answer(event, run, states=1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import threading
 import weakref
 from collections.abc import Callable
@@ -72,8 +73,10 @@ class PageCalls:
         self.steering = threading.Lock()  # looks are added one after the other, each to what the last one left
         self.where: object = None  # the picture the page shows
         self.mode = AS_TRAINED  # how the visitor wants pictures to be looked at
+        self._name = secrets.token_hex(4)  # numbers of requests begin anew when a server has forgotten a page
         self._running: set[int | None] = set()
         self._requests = 0
+        self._clicks = 0
         self._accepted = 0
         self._spec: str | None = None  # asked for last; None until then
         self._opening = 0  # number of the request that asked for it
@@ -117,10 +120,16 @@ class PageCalls:
 
     # Which picture is shown ------------------------------------------------------------------------
 
-    def request_picture(self, spec: str) -> PictureRequest:
-        """Note a request for another picture under the checkpoint the page was at when it asked."""
+    def request_picture(self, spec: str, click: object = None) -> PictureRequest:
+        """Note a request for another picture under the checkpoint the page was at when it asked.
+
+        The page counts its clicks on pictures: one that arrives after a later one is outdated from the start.
+        """
+        if type(click) is int and click < self._clicks:
+            return PictureRequest(0, spec, self._name)
+        self._clicks = click if type(click) is int else self._clicks
         self._requests += 1
-        return PictureRequest(self._requests, spec)
+        return PictureRequest(self._requests, spec, self._name)
 
     def request_checkpoint(self, spec: str) -> PictureRequest:
         """Note a request for another checkpoint: from now on it is the one that decides."""
@@ -160,3 +169,8 @@ class PictureRequest:
 
     number: int  # later requests have larger ones
     spec: str
+    page: str  # name of the page's `PageCalls`
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page needs to leave an answer out that arrives after that to a later request."""
+        return {"page": self.page, "number": self.number}

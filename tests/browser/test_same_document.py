@@ -20,7 +20,7 @@ TABS = {
     "Compare": ".compare-constant",
     "Audit": ".audit-card svg",
     "What if": "#what-if-view h2",
-    "Accuracy vs locations": ".accuracy-legend li",
+    "Accuracy vs locations": "#accuracy-chart svg [data-curve]",
     "Your data": "#your-data-start",
 }
 # Meant to leave: other documents, other pictures.

@@ -98,6 +98,17 @@ def test_a_picture_that_comes_after_a_later_one_is_dropped() -> None:
     assert not order.reject(slow, "a")  # and so is what went wrong with it
 
 
+def test_a_click_that_overtook_an_earlier_one_counts_as_the_later() -> None:
+    order = PageCalls()
+    assert order.accept(order.request_checkpoint("a"), SHOWN)
+    later, earlier = order.request_picture("a", click=2), order.request_picture("a", click=1)
+    assert order.accept(later, SHOWN)
+    assert not order.accept(earlier, SHOWN)
+    assert order.accept(order.request_picture("a", click=3), SHOWN)
+    assert order.accept(order.request_picture("a", click="nonsense"), SHOWN)
+    assert order.accept(order.request_picture("a", click=4), SHOWN)
+
+
 def test_a_picture_of_the_checkpoint_before_is_dropped() -> None:
     order = PageCalls()
     assert order.accept(order.request_checkpoint("a"), SHOWN)

@@ -83,13 +83,20 @@ export function mountStage(element, host) {
     refocus(stage, place);
   }
 
-  // Every value is another scene: the server sends no other by itself.
+  // Every value is another scene: the server sends no other by itself. Answers may overtake one another: one to an
+  // earlier request than that which is shown is left out.
+  let shown = null; // page and number of the request
   function receive() {
     const text = host.value();
     if (!text) return;
+    const sent = JSON.parse(text);
+    if (shown && sent.request?.page === shown.page && sent.request.number < shown.number) return;
+    shown = sent.request ?? null;
+    stage.dataset.example = sent.example ?? "";
+    document.dispatchEvent(new Event("tn-shown"));
     forget();
     say("");
-    const scene = openScene(JSON.parse(text));
+    const scene = openScene(sent);
     show(scene);
     if (scene.opens) stage.querySelector(`[data-opens="${scene.opens}"]`)?.click(); // as a visitor would
   }

@@ -28,12 +28,25 @@ function onDrop(event) {
   if (event.type === "drop") give(findPicture(event.dataTransfer.files) ?? event.dataTransfer.files[0]);
 }
 
-// A click on an example sends its number, or "dive".
+// A click on an example sends its number, or "dive", and how many clicks there were: requests may overtake one another.
+let clicks = 0;
+
 export function mountGallery(element, host) {
+  // An answer to an earlier click may draw the gallery anew last: the example that the stage shows is marked.
+  const mark = () => {
+    const { example } = document.querySelector("#explore-stage .tn-stage")?.dataset ?? {};
+    if (example === undefined) return;
+    for (const button of element.querySelectorAll("[data-example]"))
+      button.ariaPressed = String(button.dataset.example === example);
+  };
+  host.watch("value", mark);
+  document.addEventListener("tn-shown", mark);
   element.addEventListener("click", event => {
     const button = event.target.closest("[data-example]");
     const { example } = button?.dataset ?? {};
-    if (button) host.click({ example: example === "dive" ? example : Number(example) });
+    if (!button) return;
+    clicks += 1;
+    host.click({ example: example === "dive" ? example : Number(example), click: clicks });
   });
 }
 
