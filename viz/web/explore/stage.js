@@ -92,7 +92,7 @@ export function mountStage(element, host) {
     const sent = JSON.parse(text);
     if (shown && sent.request?.page === shown.page && sent.request.number < shown.number) return;
     shown = sent.request ?? null;
-    stage.dataset.example = sent.example ?? "";
+    stage.dataset.shownExample = sent.example ?? "";
     document.dispatchEvent(new Event("tn-shown"));
     forget();
     say("");

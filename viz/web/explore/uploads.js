@@ -34,10 +34,10 @@ let clicks = 0;
 export function mountGallery(element, host) {
   // An answer to an earlier click may draw the gallery anew last: the example that the stage shows is marked.
   const mark = () => {
-    const { example } = document.querySelector("#explore-stage .tn-stage")?.dataset ?? {};
-    if (example === undefined) return;
+    const { shownExample } = document.querySelector("#explore-stage .tn-stage")?.dataset ?? {};
+    if (shownExample === undefined) return;
     for (const button of element.querySelectorAll("[data-example]"))
-      button.ariaPressed = String(button.dataset.example === example);
+      button.ariaPressed = String(button.dataset.example === shownExample);
   };
   host.watch("value", mark);
   document.addEventListener("tn-shown", mark);
