@@ -161,7 +161,7 @@ def test_the_precisions_offered_are_those_that_the_engine_knows() -> None:
 
 ENDS = [
     (["-m", "tnet_core.command", "--help"], "usage: tnet"),
-    (["-m", "tnet_core.checkpoints", "show", "tnet-lite0-cub"], "tnet-lite0-cub"),
+    (["-m", "tnet_core.checkpoints", "show", "tnet-lite0-cub"], "source "),
     (["-m", "training.train", "--help"], "usage: python -m training.train"),
 ]
 
