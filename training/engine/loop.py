@@ -20,10 +20,10 @@ from tnet_core.modeling.tnet import TNet
 from training.data import open_splits
 from training.data.loading import check_batch_size, make_training_loader, unpack
 from training.data.sample import ImageDataset
-from training.data.unreadable import restore_numbering, write_image_list
+from training.data.unreadable import IMAGES_FILE, restore_numbering, write_image_list
 from training.engine import run_folder
 from training.engine.folding import fold_frozen
-from training.engine.metrics import Averages, Metrics
+from training.engine.metrics import METRICS_FILE, Averages, Metrics
 from training.engine.optimiser import WeightAverage, freeze, make_contiguous, make_optimiser, set_training_mode
 from training.engine.run_folder import CHECKPOINT_FOLDER, RunState
 from training.engine.step import Learner, OptimisationStep, make_accelerator
@@ -33,6 +33,11 @@ from training.recipes.reading import recipe_to_mapping
 from training.recipes.recipe import Recipe
 
 _LOG_EVERY = 10  # steps between records
+_RECORDS = (
+    METRICS_FILE,
+    "tensorboard",
+    IMAGES_FILE,
+)  # of a run that was killed while it saved its first state
 
 
 def train(
@@ -63,7 +68,8 @@ class Engine:
     ) -> None:
         self.stopping = Stopping(minutes)
         self.recipe, self.out, self._quiet = recipe, out, quiet
-        run_folder.check_folder(out, resume=resume)
+        is_killed = resume and bool(run_folder.list_leftovers(out))
+        run_folder.check_folder(out, resume=resume, leftovers=_RECORDS if is_killed else ())
         self.accelerator = make_accelerator(recipe)
         self.data, validation_data = open_splits(recipe, open_data, check=not resume)
         if resume:

@@ -229,9 +229,14 @@ def _write_state(folder: Path, state: RunState) -> None:
         _flush(path)
 
 
+def list_leftovers(run: Path) -> list[Path]:
+    """Return states that were being written when a run was killed."""
+    return sorted(run.glob(".state-*.tmp"))
+
+
 def remove_leftovers(run: Path) -> None:
     """Take away what runs that were killed while saving left behind."""
-    for path in run.glob(".state-*.tmp"):
+    for path in list_leftovers(run):
         shutil.rmtree(path, ignore_errors=True)
 
 

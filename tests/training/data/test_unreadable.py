@@ -12,7 +12,7 @@ from tnet_core.errors import TNetError
 from training.data import open_split, open_splits, unreadable
 from training.data.unreadable import IMAGES_FILE, find_unreadable
 from training.engine.loop import Engine, train
-from training.engine.run_folder import load_state
+from training.engine.run_folder import load_state, write_recipe
 from training.recipes.reading import recipe_from_mapping
 from training.recipes.recipe import DataSection, Recipe
 
@@ -119,6 +119,7 @@ def test_a_damaged_list_of_images_is_one_sentence(root: Path, tmp_path: Path, co
 def test_a_run_without_a_state_starts_anew_on_the_images_that_are_there(root: Path, tmp_path: Path) -> None:
     out, path = tmp_path / "run", root / "train" / "cyan" / "more.png"
     out.mkdir()
+    write_recipe(out, recipe(root))
     unreadable.write_image_list(out, open_split(recipe(root).data, "train"))  # and killed before the first state
     path.write_bytes(next(path.parent.glob("*.png")).read_bytes())
     train(recipe(root), out, resume=True, quiet=True)
