@@ -15,11 +15,11 @@ from training.data.sample import Sample
 from training.evaluation.plan import Options, make_plan
 from training.evaluation.run import collect
 
-MOST = 5
+MAX_LOOKS = 5
 _NO_BOX = np.zeros((0, 4), np.float32)
 
 
-class Photographs:
+class RepeatedPhotographs:
     """The example photographs as a data set: read and decoded each time. Their labels do not matter here."""
 
     name, split = "examples", "examples"
@@ -41,22 +41,22 @@ class Photographs:
 def curve(rounds: int, repeats: int = 1) -> dict[str, Any]:
     """Measure the images a second of both ways."""
     model = tn.optimised(tn.load(CHECKPOINT, device="cpu"))
-    dataset = Photographs(model, repeats)
+    dataset = RepeatedPhotographs(model, repeats)
 
     def evaluation(most: int) -> Any:
         options = Options(budget=most, policies=("learned",), equivariance=False, timing=False, workers=0)
         return collect(model, dataset, make_plan(model.config, options), options).results
 
     ways: dict[str, Run] = {
-        "one": lambda: evaluation(MOST),
-        "each": lambda: [evaluation(k) for k in range(MOST + 1)],
+        "one": lambda: evaluation(MAX_LOOKS),
+        "each": lambda: [evaluation(k) for k in range(MAX_LOOKS + 1)],
     }
-    found, alone = evaluation(MOST)["top1/learned"], evaluation(2)["top1/learned"]
+    found, alone = evaluation(MAX_LOOKS)["top1/learned"], evaluation(2)["top1/learned"]
     assert np.array_equal(found[:, :3], alone)  # the same answers, or there is nothing to compare
     seconds = in_turn(ways, rounds)
     each = middle(seconds)
     return {
-        "model": CHECKPOINT, "images": len(dataset), "budgets": MOST + 1, "times": ratio(seconds, "each", "one"),
+        "model": CHECKPOINT, "images": len(dataset), "budgets": MAX_LOOKS + 1, "times": ratio(seconds, "each", "one"),
         "one_images_per_second": len(dataset) / each["one"] * 1e3,
         "each_images_per_second": len(dataset) / each["each"] * 1e3, "goal": 3.0,
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tnet_core import TNetConfig, Trace
-from tnet_core.budget import MOST_LEVELS, budget_entries, extend_budget
+from tnet_core.budget import MAX_LEVELS, budget_entries, extend_budget
 from tnet_core.imageio.decode import MAX_PIXELS
 from tnet_core.sampling.frame import Frame
 
@@ -38,7 +38,7 @@ MAX_WAITING_EVALUATIONS = 3  # besides the one that runs; more are refused
 
 def count_levels(config: TNetConfig, width: int, height: int) -> int:
     """Return after how many levels a picture's own pixels show nothing new: the core's rule for `levels="auto"`."""
-    return config.levels if config.is_baseline else Frame(width, height, config, "native").depth(MOST_LEVELS)
+    return config.levels if config.is_baseline else Frame(width, height, config, "native").depth(MAX_LEVELS)
 
 
 def trained_budget(config: TNetConfig, levels: int | None = None, given: Sequence[int] = ()) -> tuple[int, ...]:

@@ -13,8 +13,8 @@ from tnet_core.numbers import check_entries, check_whole
 if TYPE_CHECKING:
     from tnet_core.modeling.config import TNetConfig
 
-_MAX_LOOKS = 10_000  # of one traversal; keeps a mistyped budget from filling the memory
-MOST_LEVELS = 12
+_MAX_LOOKS_IN_ALL = 10_000  # keeps a mistyped budget from filling the memory
+MAX_LEVELS = 12
 
 
 def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels: int | None) -> tuple[int, ...]:
@@ -22,7 +22,7 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
 
     None is the budget of training; for levels beyond those of training its last entry is repeated.
     """
-    depth = config.levels if levels is None else check_whole(levels, "The number of levels", 1, MOST_LEVELS)
+    depth = config.levels if levels is None else check_whole(levels, "The number of levels", 1, MAX_LEVELS)
     if config.is_baseline:
         if depth != 1 or (budget is not None and any(budget_entries(budget))):
             raise TNetError("This model is a baseline that sees the whole image at once: it takes no looks.")
@@ -46,8 +46,8 @@ def check_budget(config: TNetConfig, budget: Sequence[int] | int | None, levels:
             )
         width *= k
         total += width
-    if total > _MAX_LOOKS:
-        raise TNetError(f"A budget of {total} looks in all is too large; at most {_MAX_LOOKS} are allowed.")
+    if total > _MAX_LOOKS_IN_ALL:
+        raise TNetError(f"A budget of {total} looks in all is too large; at most {_MAX_LOOKS_IN_ALL} are allowed.")
     return looks
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tnet_core.trace import Trace
 
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.05, 20.0
-MOST_LOOKS = 1024  # cells of the largest grid
+MAX_CELLS = 1024  # cells of the largest grid
 NO_RULE = (
     "This checkpoint has no recommended stopping rule; give one (tn.StoppingRule), or measure one with "
     "'python -m training.evaluate CHECKPOINT DATA --recommend'."
@@ -79,7 +79,7 @@ class StoppingRule:
     threshold: float  # of the highest probability, calibrated; it must be exceeded
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most", check_whole(self.most, "The largest number of looks", 0, MOST_LOOKS))
+        object.__setattr__(self, "most", check_whole(self.most, "The largest number of looks", 0, MAX_CELLS))
         object.__setattr__(self, "least", check_whole(self.least, "The least number of looks", 0, self.most))
         object.__setattr__(self, "threshold", _check_number(self.threshold, "A stopping threshold"))
 

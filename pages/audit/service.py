@@ -12,7 +12,7 @@ from pages.server.model_cache import Cards
 from pages.server.sessions import Session, require_session
 from tnet_core.checkpoints import CheckpointCard
 from tnet_core.explain.faithfulness import OnStep, faithfulness
-from tnet_core.explain.shapley import MAX_LOOKS
+from tnet_core.explain.shapley import MAX_EXPLAINED_LOOKS
 from viz.audit.faithfulness import ReportSubject, render_report
 from viz.audit.page import render_audit, render_name
 from viz.audit.reading import read_audit
@@ -120,7 +120,7 @@ def select_looks(trace: tn.Trace) -> tuple[int, ...]:
     Two levels: all. More: those of the trained budget, since a page takes far more, level by level.
     """
     within = trace.select(budget=opening_budget(trace)) if trace.levels > 2 else ()
-    return (within if len(within) >= MIN_LOOKS else trace.select())[:MAX_LOOKS]
+    return (within if len(within) >= MIN_LOOKS else trace.select())[:MAX_EXPLAINED_LOOKS]
 
 
 def choose_look_count(trace: tn.Trace) -> int:

@@ -24,7 +24,7 @@ from typing import Literal
 import tnet_core as tn
 from pages.sampling import AUTO, SAMPLINGS, SamplingMode
 from pages.server.sessions import Cell
-from tnet_core.budget import MOST_LEVELS
+from tnet_core.budget import MAX_LEVELS
 
 NAMES = ("checkpoint", "example", "picture", "sampling", "levels", "looks", "class", "against", "cells", "step")
 VERSUS = ("rival", "second", "none")  # what the thumbnail says or the runner-up; the runner-up; no class
@@ -35,7 +35,7 @@ MAX_PARAMETERS = 40
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NUMBER = r"[0-9]{1,4}"  # not \d: digits of other scripts are not meant
-_DEEPER = MOST_LEVELS - 2  # numbers after the first of a budget, or of a path
+_DEEPER = MAX_LEVELS - 2  # numbers after the first of a budget, or of a path
 _NUMBERS = re.compile(rf"{_NUMBER}(,{_NUMBER}){{0,{_DEEPER}}}")
 _CELLS = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}}(,{_NUMBER}(\.{_NUMBER}){{0,{_DEEPER}}})*")
 

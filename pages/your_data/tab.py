@@ -31,7 +31,7 @@ from viz.your_data.page import (
 )
 
 FIRST_IMAGES = 100  # measured unless more are asked for
-ZIP_LIMITS = ZipLimits(archive.MAX_ZIP_BYTES, archive.MAX_IMAGES, archive.MAX_PIXELS, MAX_FAILURE_BYTES)
+ZIP_LIMITS = ZipLimits(archive.MAX_ZIP_BYTES, archive.MAX_IMAGES, archive.MAX_IMAGE_PIXELS, MAX_FAILURE_BYTES)
 POLICIES = (
     ("Looks from the centre outwards", "centre"),
     ("Looks at random", "random"),

@@ -272,18 +272,18 @@ def test_large_batches_are_run_in_parts(model: tn.TNet, monkeypatch: pytest.Monk
     sizes: list[int] = []
     run = compiled.run
     monkeypatch.setattr(compiled, "run", lambda part: sizes.append(len(part)) or run(part))
-    monkeypatch.setattr(engine, "MAX_PIXELS", 3 * 64 * 64)
+    monkeypatch.setattr(engine, "MAX_BATCH_PIXELS", 3 * 64 * 64)
     with torch.inference_mode():
         in_parts = fast.features(images)
     assert sizes == [3, 3, 1]
-    monkeypatch.setattr(engine, "MAX_PIXELS", 64)  # less than one crop has
+    monkeypatch.setattr(engine, "MAX_BATCH_PIXELS", 64)  # less than one crop has
     sizes.clear()
     with torch.inference_mode():
         fast.features(images[:2])
         nothing = fast.features(images[:0])
     assert sizes == [1, 1]  # no part without a crop reaches the engine, whose memory would be damaged
     assert nothing[1].shape == (0, in_parts[1].shape[1])
-    monkeypatch.setattr(engine, "MAX_PIXELS", 1 << 30)
+    monkeypatch.setattr(engine, "MAX_BATCH_PIXELS", 1 << 30)
     with torch.inference_mode():
         for part, whole in zip(in_parts, fast.features(images), strict=True):
             torch.testing.assert_close(part, whole, rtol=1e-4, atol=1e-4)

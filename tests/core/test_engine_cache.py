@@ -112,7 +112,7 @@ def test_a_model_that_cannot_be_written_runs_on_the_engine_all_the_same(obstacle
 def test_the_models_not_used_for_longest_are_removed(
     model: tn.TNet, conversions: list[Path | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_cache, "MAX_BYTES", 4000)
+    monkeypatch.setattr(engine_cache, "MAX_CACHE_BYTES", 4000)
     folder = tmp_path / "cache/engine"
     for age, key in enumerate("abc"):
         read(model, key)
@@ -125,7 +125,7 @@ def test_the_models_not_used_for_longest_are_removed(
 def test_what_killed_processes_left_is_removed_and_what_others_write_is_not(
     model: tn.TNet, conversions: list[Path | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_cache, "MAX_BYTES", 4000)
+    monkeypatch.setattr(engine_cache, "MAX_CACHE_BYTES", 4000)
     folder = tmp_path / "cache/engine"
     for name, age in ((".new-left", 4000), (".new-written", 60)):
         (folder / name).mkdir(parents=True)

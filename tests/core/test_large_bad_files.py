@@ -117,7 +117,7 @@ def test_kinds_that_are_decoded_whole_keep_their_limit_and_say_why(
     colour.convert("P").save(tmp_path / "c.png", transparency=3)
     tiff(tmp_path / "d.tif", (scene(300, 200) / 255).astype(np.float32))
     tiff(tmp_path / "e.tif", scene(300, 200), tile=512)
-    monkeypatch.setattr(large, "_MOST_CACHED", 1 << 20)
+    monkeypatch.setattr(large, "_MAX_CACHED", 1 << 20)
     reasons = {
         "a.jpg": "progressive",
         "b.jpg": "four inks",
@@ -138,7 +138,7 @@ def test_limits_of_large_files(tmp_path: Path, as_large: None, monkeypatch: pyte
     with pytest.raises(tn.TNetError, match=r"200 x 300 pixels; at most 0 million are opened here\.$"):
         tn.ImageSource.open(path, most_pixels=59_999)
     assert tn.ImageSource.open(path, most_pixels=60_000).height == 300
-    monkeypatch.setattr(large, "MOST_TILED", 59_999)
+    monkeypatch.setattr(large, "MAX_TILED", 59_999)
     assert "300 pixels; at most 0 million" in read_refusal(path)
     monkeypatch.setattr(large, "MAX_LARGE_BYTES", 1000)
     assert "GB; at most" in read_refusal(path)

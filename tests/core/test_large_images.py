@@ -194,11 +194,11 @@ def test_temporary_levels_are_built_once_bounded_and_removed(
     assert counted.pixels == HEIGHT * WIDTH  # kept by the picture's file
     size = sum(w * h * 3 for w, h, _ in raw_level.plan_levels(WIDTH, HEIGHT, 1, first=False))
     assert shelf._root is not None and sum(f.stat().st_size for f in shelf._root.rglob("*.rgb")) == size
-    monkeypatch.setattr(scratch, "MOST_BYTES", 2 * size - 1)
+    monkeypatch.setattr(scratch, "MAX_SCRATCH_BYTES", 2 * size - 1)
     tn.ImageSource.open(paths[1]).resized(box, (20, 20))
     assert len(list(shelf._root.iterdir())) == 1  # the other made room
     np.testing.assert_array_equal(first.resized(box, (20, 20)), before)  # who had it open reads on
-    monkeypatch.setattr(scratch, "MOST_BYTES", size - 1)
+    monkeypatch.setattr(scratch, "MAX_SCRATCH_BYTES", size - 1)
     with pytest.raises(tn.TNetError, match="GB of temporary files"):
         tn.ImageSource.open(tiff(tmp_path / "3.tif", scene(HEIGHT, WIDTH, 3))).resized(box, (20, 20))
     scratch._remove(shelf._root, 0)  # another process's

@@ -19,7 +19,7 @@ MAX_LIST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class ImageFile:
+class ListedImage:
     """One image to look at: its name relative to `root`, and the name of its class where one is given."""
 
     name: str
@@ -31,7 +31,7 @@ class ImageList:
     """Images in a fixed order, which all processes of a run share."""
 
     root: Path
-    images: tuple[ImageFile, ...]
+    images: tuple[ListedImage, ...]
 
     def digest(self) -> str:
         """Return the sha256 of all names and classes: two runs with the same one have the same images."""
@@ -60,7 +60,7 @@ def list_images(source: Path) -> ImageList:
     return ImageList(source.parent, images)
 
 
-def _list_folder(root: Path) -> Iterator[ImageFile]:
+def _list_folder(root: Path) -> Iterator[ListedImage]:
     """Yield the pictures below a folder by name; the folder directly below the root names the class."""
 
     def refuse(error: OSError) -> None:
@@ -72,24 +72,24 @@ def _list_folder(root: Path) -> Iterator[ImageFile]:
         label = inside.parts[0] if inside.parts else None
         for name in sorted(files):
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield ImageFile(str(inside / name), label)
+                yield ListedImage(str(inside / name), label)
 
 
-def _read_list(path: Path) -> tuple[ImageFile, ...]:
+def _read_list(path: Path) -> tuple[ListedImage, ...]:
     data = read_bounded(path, MAX_LIST_BYTES)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TNetError(f"The list '{path}' is not UTF-8 text.") from None
     if path.suffix.lower() != ".csv":
-        return tuple(ImageFile(name) for line in text.split("\n") if (name := line.rstrip("\r")))
+        return tuple(ListedImage(name) for line in text.split("\n") if (name := line.rstrip("\r")))
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         raise TNetError(f"The list '{path}' is not a CSV file: {error}.") from None
     if rows and "file" not in rows[0]:
         raise TNetError(f"The list '{path}' has no column 'file'; its first line names the columns: file,label.")
-    return tuple(ImageFile(row["file"], row.get("label") or None) for row in rows if row["file"])
+    return tuple(ListedImage(row["file"], row.get("label") or None) for row in rows if row["file"])
 
 
 def match_label(label: str | None, class_names: Sequence[str]) -> int | None:

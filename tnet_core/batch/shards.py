@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tnet_core.batch.files import ImageFile, ImageList, match_label
+from tnet_core.batch.files import ImageList, ListedImage, match_label
 from tnet_core.batch.tables import (
     IMAGE_COLUMNS,
     LOOK_COLUMNS,
@@ -176,7 +176,7 @@ def write_shards(
             raise
 
 
-def _list_members(found: ImageList, run: Run, shard: int) -> Iterator[tuple[int, ImageFile]]:
+def _list_members(found: ImageList, run: Run, shard: int) -> Iterator[tuple[int, ListedImage]]:
     first = shard * run.shard
     yield from enumerate(found.images[first : first + run.shard], start=first)
 

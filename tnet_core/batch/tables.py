@@ -13,7 +13,7 @@ from tnet_core.errors import TNetError
 from tnet_core.schemas.files import write_atomically
 
 if TYPE_CHECKING:
-    from tnet_core.batch.files import ImageFile
+    from tnet_core.batch.files import ListedImage
     from tnet_core.trace import Trace
 
 # column -> Arrow's type
@@ -60,7 +60,7 @@ def make_text(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def make_image_row(number: int, image: ImageFile, trace: Trace, true_class: int | None) -> dict[str, Any]:
+def make_image_row(number: int, image: ListedImage, trace: Trace, true_class: int | None) -> dict[str, Any]:
     """Return the row of one image in the table of images."""
     best = trace.prediction
     return {
@@ -79,13 +79,13 @@ def make_image_row(number: int, image: ImageFile, trace: Trace, true_class: int 
     }
 
 
-def make_error_row(number: int, image: ImageFile, error: str) -> dict[str, Any]:
+def make_error_row(number: int, image: ListedImage, error: str) -> dict[str, Any]:
     """Return the row of an image that could not be read."""
     label = None if image.label is None else make_text(image.label)
     return {"image": number, "file": make_text(image.name), "label": label, "error": make_text(error)}
 
 
-def make_look_rows(number: int, image: ImageFile, trace: Trace, true_class: int | None) -> list[dict[str, Any]]:
+def make_look_rows(number: int, image: ListedImage, trace: Trace, true_class: int | None) -> list[dict[str, Any]]:
     """Return the rows of one image's thumbnail and looks."""
     weights = trace.weights()
     shares = trace.contributions(trace.prediction).values

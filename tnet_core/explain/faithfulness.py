@@ -11,7 +11,7 @@ import numpy as np
 from tnet_core.errors import TNetError
 from tnet_core.explain.ablation import LeaveOneOut, SignViolation, differ_in_sign, leave_one_out, sign_violations
 from tnet_core.explain.curves import Order, deletion, greedy_deletion, greedy_insertion, insertion, random_orders
-from tnet_core.explain.shapley import MAX_LOOKS, shapley_values
+from tnet_core.explain.shapley import MAX_EXPLAINED_LOOKS, shapley_values
 from tnet_core.explain.value import ClassValue
 from tnet_core.records import Contributions
 from tnet_core.trace import Trace
@@ -119,8 +119,8 @@ def faithfulness(
 ) -> Faithfulness:
     """Return the report on a trace of 1 to 12 looks, of which every subset is weighed (`Trace.only` shortens one)."""
     count, target = len(trace.locations), trace.class_index(cls)
-    if not 1 <= count <= MAX_LOOKS:
-        raise TNetError(f"A report on faithfulness needs 1 to {MAX_LOOKS} looks; this trace has {count}.")
+    if not 1 <= count <= MAX_EXPLAINED_LOOKS:
+        raise TNetError(f"A report on faithfulness needs 1 to {MAX_EXPLAINED_LOOKS} looks; this trace has {count}.")
     report: OnStep = on_step or (lambda _, __: None)  # nobody wants to know
     report(0.0, "Weighing every subset of looks")
     trace = trace.only(trace.select())  # what is remembered of subsets goes with it

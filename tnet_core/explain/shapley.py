@@ -11,7 +11,7 @@ from tnet_core.errors import TNetError
 from tnet_core.explain.value import ClassValue, ValueOptions
 from tnet_core.trace import Trace
 
-MAX_LOOKS = 12  # 4096 subsets
+MAX_EXPLAINED_LOOKS = 12  # 4096 subsets
 
 
 def shapley_values(
@@ -56,8 +56,8 @@ def interactions(
 def _measure_all_subsets(target: ClassValue) -> tuple[np.ndarray, int]:
     """Return the value of every subset of looks, indexed by its bit code, and the number of looks."""
     count = len(target.trace.locations)
-    if count > MAX_LOOKS:
-        raise TNetError(f"Exact Shapley values need at most {MAX_LOOKS} looks; this trace has {count}.")
+    if count > MAX_EXPLAINED_LOOKS:
+        raise TNetError(f"Exact Shapley values need at most {MAX_EXPLAINED_LOOKS} looks; this trace has {count}.")
     codes = np.arange(1 << count)
     looks = codes[:, None] >> np.arange(count) & 1 == 1
     masks = np.concatenate([np.full((len(codes), 1), target.context), looks], axis=1)

@@ -21,11 +21,11 @@ from tnet_core.imageio.vips import choose_converter, make_converter
 TILED_ABOVE = 1 << 22  # pixels of a tiled TIFF
 LINES_ABOVE = 1 << 26  # of a file that must be decoded from its first line on
 
-MOST_TILED = 1 << 32
-MOST_LINES = 1 << 30  # 3 GB of temporary files
+MAX_TILED = 1 << 32
+MAX_LINES = 1 << 30  # 3 GB of temporary files
 MAX_LARGE_BYTES = 16 << 30
-_MOST_CACHED = 512 << 20  # bytes: libvips keeps two rows of tiles
-_MOST_STRIP = 64 << 20  # bytes of one strip, which is decoded at once
+_MAX_CACHED = 512 << 20  # bytes: libvips keeps two rows of tiles
+_MAX_STRIP = 64 << 20  # bytes of one strip, which is decoded at once
 
 
 _Found = tuple[Callable[[str], Layout], int]  # makes a layout with a key; orientation
@@ -51,7 +51,7 @@ def find_layout(file: OpenedFile) -> _Found | None:
     if header.why_not:
         _check_decoded(*size, name, header.why_not)
         return None
-    _check_size(*size, MOST_LINES, name)
+    _check_size(*size, MAX_LINES, name)
     convert = make_converter(name, alpha=True)
     return lambda key: Lines(key, path, name, kind, size, convert), header.orientation
 
@@ -70,15 +70,15 @@ def _find_tiff_layout(path: Path, name: str) -> _Found | None:
         return None
     pixel = sum(main.bits) // 8
     if main.tile is not None:
-        if 2 * (main.width + main.tile[0]) * main.tile[1] * pixel > _MOST_CACHED:
+        if 2 * (main.width + main.tile[0]) * main.tile[1] * pixel > _MAX_CACHED:
             _check_decoded(*size, name, f"has tiles of {main.tile[0]} x {main.tile[1]}, too large to read a few")
             return None
-        _check_size(*size, MOST_TILED, name)
+        _check_size(*size, MAX_TILED, name)
         return lambda key: Tiled(key, path, name, images, convert), main.orientation
-    if main.width * main.strip * pixel > _MOST_STRIP:
+    if main.width * main.strip * pixel > _MAX_STRIP:
         _check_decoded(*size, name, f"has strips of {main.strip} lines, too large to read one by one")
         return None
-    _check_size(*size, MOST_LINES, name)
+    _check_size(*size, MAX_LINES, name)
     return lambda key: Lines(key, path, name, "tiff", size, convert), main.orientation
 
 

@@ -1,6 +1,6 @@
 """A temporary folder of this process for what large pictures need beside their files: bounded, removed at the end.
 
-It is kept by the picture's file, as that was when it was opened, and holds `MOST_BYTES` at most: what
+It is kept by the picture's file, as that was when it was opened, and holds `MAX_SCRATCH_BYTES` at most: what
 was not used for longest goes first (who has its files open may go on reading). What is held are folders: their size is
 counted while they grow, and they may vanish by other hands, which no cache of Python values expects.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tnet_core.errors import TNetError
 
-MOST_BYTES = 8 << 30
+MAX_SCRATCH_BYTES = 8 << 30
 SPARE_BYTES = 512 << 20  # left free on the disk
 _PREFIX = "tnet-levels-"
 
@@ -72,11 +72,11 @@ class _FolderCache:
         return self._root
 
     def _make_room(self, size: int) -> None:
-        if size > MOST_BYTES:
+        if size > MAX_SCRATCH_BYTES:
             raise TNetError(
-                f"This picture needs {size / 2**30:.1f} GB of temporary files; {MOST_BYTES >> 30} are allowed."
+                f"This picture needs {size / 2**30:.1f} GB of temporary files; {MAX_SCRATCH_BYTES >> 30} are allowed."
             )
-        while self._folders and sum(held for _, held in self._folders.values()) + size > MOST_BYTES:
+        while self._folders and sum(held for _, held in self._folders.values()) + size > MAX_SCRATCH_BYTES:
             _, (oldest, _) = self._folders.popitem(last=False)
             shutil.rmtree(oldest, ignore_errors=True)
         free = shutil.disk_usage(self._home()).free

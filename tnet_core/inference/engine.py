@@ -33,7 +33,7 @@ from tnet_core.modeling.features import FeatureExtractionModule
 from tnet_core.modeling.tnet import TNet
 
 # Of the crops that are run at once: larger batches take more memory and are no faster per crop.
-MAX_PIXELS = 4 * 224 * 224
+MAX_BATCH_PIXELS = 4 * 224 * 224
 
 _log = logging.getLogger("tnet_core")
 _reported: set[str] = set()  # sentences that were said once
@@ -90,7 +90,7 @@ class EngineFeatures(FeatureExtractionModule):
             return super().forward(images)
         compiled = self.engine.open(self)
         run = super().forward if compiled.model is None else compiled.run
-        parts = [run(part) for part in images.split(choose_part(len(images), MAX_PIXELS // (side * side)))]
+        parts = [run(part) for part in images.split(choose_part(len(images), MAX_BATCH_PIXELS // (side * side)))]
         maps = [location_map for location_map, _ in parts if location_map is not None]
         return _join(maps) if maps else None, _join([vector for _, vector in parts])
 

@@ -22,7 +22,7 @@ from tnet_core.inference import conversion, converter
 from tnet_core.modeling.config import Precision, TNetConfig
 from tnet_core.modeling.features import FeatureExtractionModule
 
-MAX_BYTES = 1 << 30
+MAX_CACHE_BYTES = 1 << 30
 _FILES = (conversion.MODEL_FILE, conversion.WEIGHTS_FILE)
 _MANIFEST = "sha256.json"
 _NEW = ".new-"  # how the name of a folder begins that is being written
@@ -123,5 +123,5 @@ def _remove_oldest(newest: Path) -> None:
         total = 0
         for folder in sorted(models, key=lambda path: (path != newest, -path.stat().st_mtime)):
             total += sum(file.stat().st_size for file in folder.iterdir())
-            if total > MAX_BYTES and folder != newest:
+            if total > MAX_CACHE_BYTES and folder != newest:
                 shutil.rmtree(folder, ignore_errors=True)

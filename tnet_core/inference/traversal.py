@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tnet_core.budget import MOST_LEVELS, check_budget, extend_budget
+from tnet_core.budget import MAX_LEVELS, check_budget, extend_budget
 from tnet_core.building import check_model
 from tnet_core.errors import TNetError
 from tnet_core.imageio.source import ImageSource
@@ -65,7 +65,7 @@ class Traversal:
         self._opening = time.perf_counter() - began
         self.sampler = Sampler(self.source, model.config, sampling)
         if levels == "auto":
-            depth = self.config.levels if self.config.is_baseline else self.sampler.depth(MOST_LEVELS)
+            depth = self.config.levels if self.config.is_baseline else self.sampler.depth(MAX_LEVELS)
             self.budget = check_budget(model.config, extend_budget(model.config, budget, depth), depth)
         self.rule = choose_rule(stop, model.stopping, self._depth)
         if self.rule is not None:

@@ -30,7 +30,7 @@ from tnet_core.sampling.tap_sums import AxisTaps, make_axis_taps, make_bilinear_
 if TYPE_CHECKING:
     from tnet_core.modeling.config import Sampling, TNetConfig
 
-MOST = 1 << 24  # pixels kept; larger inputs are read look by look
+MAX_KEPT_PIXELS = 1 << 24  # larger inputs are read look by look
 
 
 class _Crossings:
@@ -65,7 +65,7 @@ class KeptPixels:
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return what `ImageSource.gather` does."""
         kept = self._kept
-        if len(kept.rows) * len(kept.cols) > MOST:
+        if len(kept.rows) * len(kept.cols) > MAX_KEPT_PIXELS:
             return self._source.gather(rows, cols)
         with kept.lock:
             if kept.pixels is None:

@@ -36,7 +36,7 @@ MAX_CLASSES = 2_000
 MAX_IMAGE_BYTES = 64 << 20  # of one member, unpacked
 MAX_UNPACKED_BYTES = 512 << 20  # of all members that are read, unpacked
 MAX_RATIO = 200  # unpacked to packed, of one member; pictures shrink little
-MAX_PIXELS = 50_000_000  # of one image
+MAX_IMAGE_PIXELS = 50_000_000  # of one image
 _SMALL_BYTES = 1 << 20  # bytes up to which any ratio is allowed: a plain picture packs well
 _CHUNK = 1 << 16
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what others need of memory is for the archive to say
@@ -204,7 +204,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: int) -
 
 # The images -------------------------------------------------------------------------------------------
 
-_TOO_LARGE = f"images above {MAX_PIXELS // 10**6} million pixels or {MAX_IMAGE_BYTES >> 20} MB"
+_TOO_LARGE = f"images above {MAX_IMAGE_PIXELS // 10**6} million pixels or {MAX_IMAGE_BYTES >> 20} MB"
 
 
 def _refuse_content(content: bytes | None) -> str:
@@ -220,7 +220,7 @@ def _refuse_content(content: bytes | None) -> str:
         return _TOO_LARGE
     except Exception:  # readers raise many kinds on damaged headers
         return "files that are called images and are none"
-    return _TOO_LARGE if width * height > MAX_PIXELS else ""
+    return _TOO_LARGE if width * height > MAX_IMAGE_PIXELS else ""
 
 
 def _make_entries(found: Found) -> list[ImageFile]:

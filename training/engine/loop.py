@@ -50,10 +50,10 @@ def train(
     open_data: Callable[[str], ImageDataset] | None = None,
 ) -> Path:
     """Train as the recipe says and return the checkpoint folder. `open_data` replaces the recipe's data set."""
-    return Engine(recipe, Path(out), resume=resume, minutes=minutes, quiet=quiet, open_data=open_data).run()
+    return Trainer(recipe, Path(out), resume=resume, minutes=minutes, quiet=quiet, open_data=open_data).run()
 
 
-class Engine:
+class Trainer:
     """One process of a run."""
 
     def __init__(

@@ -24,7 +24,7 @@ from training.recipes.recipe import MAX_WORKERS
 POLICIES = ("learned", "random", "centre", "mean", "surest", "oracle")
 _NEED_EVERYTHING = ("surest", "oracle")  # policies that choose among looks at all cells
 _MAX_WHOLE_TREE = 101  # looks: up to here every cell of every image is looked at, and policies share the looks
-_MAX_LOOKS = 200  # per image and policy, where they do not
+_MAX_PARTIAL_TREE = 200  # per image and policy, where they do not
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def make_plan(config: TNetConfig, options: Options, *, fast: bool = False) -> Pl
         policies = tuple(name for name in policies if name not in left_out)
     is_whole = fits and len(set(policies)) > 1  # the learned looks alone need not be shared
     tree = everything if is_whole else Tree(limits)
-    if not is_whole and tree.nodes > _MAX_LOOKS:
+    if not is_whole and tree.nodes > _MAX_PARTIAL_TREE:
         raise TNetError(f"A budget of {tree.nodes - 1} looks per image is too large to measure; use a smaller one.")
     crops = 16 if config.is_baseline else 1024 if fast else 160
     return Plan(

@@ -40,7 +40,7 @@ _POLICIES = ("learned", *REPLACED_BY, "oracle")
 _MAX_NAMES = 50  # of typical images at each end
 _MAX_GAP_SHARE = 1e6  # a share of a gap beyond this is no measurement
 _MAX_GRID = 32
-_MAX_LOOKS = 100  # of the slider
+_MAX_SLIDER_LOOKS = 100
 MAX_CLASSES = 1000
 _MAX_SCORE = 1e3  # of centre bias; towards the border it has no fixed end
 _MAX_MOVES = 20  # ways to move
@@ -223,7 +223,7 @@ def _read_counts(value: Any, cells: int, images: int) -> Cells | None:
 def _read_rows(rows: list[Any], cells: int, images: int) -> dict[int, Cells]:
     """Read rows up to the first that is not as it should be: without it the next ones mean nothing."""
     found: dict[int, Cells] = {}
-    for k, row in enumerate(rows[:_MAX_LOOKS], 1):
+    for k, row in enumerate(rows[:_MAX_SLIDER_LOOKS], 1):
         counts = _read_counts(row, cells, images)
         if counts is None:
             break
@@ -241,7 +241,7 @@ def _read_lift(value: Any, cells: int) -> Cells | None:
 
 
 def _read_scores(values: list[Any]) -> dict[int, float]:
-    found = {k: _read_score(value) for k, value in enumerate(values[:_MAX_LOOKS], 1)}
+    found = {k: _read_score(value) for k, value in enumerate(values[:_MAX_SLIDER_LOOKS], 1)}
     return {k: value for k, value in found.items() if value is not None}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnet_core import TNetConfig, Trace
-from tnet_core.budget import MOST_LEVELS, extend_budget
+from tnet_core.budget import MAX_LEVELS, extend_budget
 from tnet_core.sampling.frame import Frame
 
 Choice = tuple[str, str]  # what the page asks for, and what it is called
@@ -22,7 +22,7 @@ def build_sampling_payload(trace: Trace, budget: Sequence[int] = (), max_looks: 
     if config.is_baseline:
         return None
     larger = max(image.width, image.height) > config.input_size
-    depth = Frame(image.width, image.height, config, "native").depth(MOST_LEVELS)
+    depth = Frame(image.width, image.height, config, "native").depth(MAX_LEVELS)
     native = trace.sampling == "native"
     return {
         "sampling": None if trace.sampling == config.sampling else trace.sampling,

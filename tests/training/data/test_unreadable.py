@@ -11,7 +11,7 @@ from tests.support.training import CLASSES, recipe_values, write_folders
 from tnet_core.errors import TNetError
 from training.data import open_split, open_splits, unreadable
 from training.data.unreadable import IMAGES_FILE, find_unreadable
-from training.engine.loop import Engine, train
+from training.engine.loop import Trainer, train
 from training.engine.run_folder import load_state, write_recipe
 from training.recipes.reading import recipe_from_mapping
 from training.recipes.recipe import DataSection, Recipe
@@ -77,7 +77,7 @@ def test_a_run_that_a_damaged_image_ended_is_resumed_without_it(
     root: Path, tmp_path: Path, is_removed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made, out = recipe(root), tmp_path / "run"
-    engine = Engine(made, out, resume=False, minutes=None, quiet=True)
+    engine = Trainer(made, out, resume=False, minutes=None, quiet=True)
     damaged = [damage(root, f"{name}/{index:03d}") for index, name in enumerate(CLASSES[:3])]
     with pytest.raises(TNetError, match=r"\.png.*data\.skip_unreadable=true"):
         engine.run()

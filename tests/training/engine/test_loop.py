@@ -19,7 +19,7 @@ from tests.support.training import CLASSES, Colours, metrics, recipe_values
 from tnet_core.errors import TNetError
 from training.data.sample import ImageDataset, Sample
 from training.engine import run_folder
-from training.engine.loop import Engine, train
+from training.engine.loop import Trainer, train
 from training.engine.run_folder import list_states, load_state
 from training.recipes.recipe import (
     AugmentSection,
@@ -110,7 +110,7 @@ def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: 
     )
     whole = tn.load(go(made, tmp_path / "whole")).state_dict()
     for _ in range(20):  # every sitting is over after one step
-        engine = Engine(made, tmp_path / "cut", resume=True, minutes=None, quiet=True, open_data=colours)
+        engine = Trainer(made, tmp_path / "cut", resume=True, minutes=None, quiet=True, open_data=colours)
         before = engine.step
         folder = stopping_after_one_step(engine)
         if engine.step == engine.steps:
@@ -121,7 +121,7 @@ def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: 
     assert [r["step"] for r in metrics(tmp_path / "cut")] == [r["step"] for r in metrics(tmp_path / "whole")]
 
 
-def stopping_after_one_step(engine: Engine) -> Path:
+def stopping_after_one_step(engine: Trainer) -> Path:
     engine.stopping.is_due = lambda: True  # type: ignore[method-assign]
     return engine.run()
 
@@ -145,7 +145,7 @@ def test_a_step_in_parts_uses_every_image_of_the_batch(tmp_path: Path) -> None:
 
 def test_without_channels_last_weights_and_images_are_contiguous(tmp_path: Path) -> None:
     made = recipe(channels_last=False)
-    engine = Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
     seen: list[tuple[int, bool]] = []  # last stride of a weight, whether images are contiguous
     for module in engine.model.features.body.modules():
         if isinstance(module, torch.nn.Conv2d):
@@ -167,7 +167,7 @@ def test_minutes_stop_a_run_cleanly(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_what_was_good(tmp_path: Path) -> None:
     made = recipe(epochs=2, validate_every=0.25, optim=OptimSection(lr=1e-3, schedule="constant"))
-    engine = Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
     engine.learner.register_forward_hook(
         lambda _, __, found: found | {"loss": found["loss"] * float("nan")} if engine.step == 5 else None
     )
@@ -184,7 +184,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_what_was_good(tmp_p
 
 def test_a_gradient_that_is_not_a_number_never_reaches_the_weights(tmp_path: Path) -> None:
     made = recipe(epochs=2, save_minutes=0)
-    engine = Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
     weight = engine.model.classifier.linear.weight
     weight.register_hook(lambda gradient: gradient * float("nan") if engine.step == 3 else gradient)
     with pytest.raises(TNetError, match="gradient is not a number any more at step 4"):
@@ -223,7 +223,7 @@ def test_resume_never_overwrites_a_checkpoint_of_something_else(ended_run: Path)
 
 def test_a_run_continues_only_on_its_own_data(tmp_path: Path) -> None:
     made = recipe(epochs=2)
-    stopping_after_one_step(Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
+    stopping_after_one_step(Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
 
     def fewer(which: str) -> ImageDataset:
         return Colours(which, size=28)
@@ -258,7 +258,7 @@ def test_what_killed_runs_left_behind_is_swept_away(tmp_path: Path) -> None:
 
 
 def test_throughput_does_not_count_steps_of_before_a_validation(tmp_path: Path) -> None:
-    engine = Engine(
+    engine = Trainer(
         recipe(epochs=3, validate_every=2.25), tmp_path / "run", resume=False, minutes=None, quiet=True,
         open_data=colours,
     )  # fmt: skip
@@ -291,7 +291,7 @@ def test_a_folder_with_something_else_is_refused_and_left_as_it_is(tmp_path: Pat
 
 def test_a_run_continues_only_under_its_own_recipe(tmp_path: Path) -> None:
     made = recipe(epochs=2)
-    stopping_after_one_step(Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
+    stopping_after_one_step(Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours))
     with pytest.raises(TNetError, match=r"another 'batch_size' \(7 instead of 14\)"):
         go(replace(made, batch_size=7), tmp_path / "run", resume=True)
     moved = replace(made, data=replace(made.data, root="elsewhere", workers=1))
@@ -320,7 +320,7 @@ def test_a_plain_classifier_trains_too(tmp_path: Path) -> None:
 
 def test_the_moving_average_is_what_gets_saved(tmp_path: Path) -> None:
     made = recipe(ema=0.5)
-    engine = Engine(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
     saved = tn.load(engine.run()).state_dict()
     assert engine.average is not None
     name = "classifier.linear.weight"
@@ -399,7 +399,7 @@ def test_processes_that_load_images_hold_no_lock(tmp_path: Path) -> None:
 
 
 def test_a_run_that_another_process_continued_meanwhile_is_not_continued_twice(ended_run: Path) -> None:
-    engine = Engine(recipe(), ended_run, resume=True, minutes=None, quiet=True, open_data=colours)
+    engine = Trainer(recipe(), ended_run, resume=True, minutes=None, quiet=True, open_data=colours)
     state = list_states(ended_run)[-1]
     state.rename(ended_run / run_folder.name_state(engine.step + 1))
     with pytest.raises(TNetError, match="Another process went on with the run"):

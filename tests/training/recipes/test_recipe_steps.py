@@ -10,7 +10,7 @@ import torch
 import tnet_core as tn
 from tests.support.training import Colours, metrics
 from training.data.sample import ImageDataset
-from training.engine.loop import Engine
+from training.engine.loop import Trainer
 from training.policy.training import train_policy
 from training.recipes.reading import list_recipes, read_recipe
 
@@ -50,7 +50,7 @@ def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     def generated(which: str) -> ImageDataset:
         return Colours(which, size=2, classes=names, side=64)
 
-    engine = Engine(recipe, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=generated)
+    engine = Trainer(recipe, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=generated)
     before = {n: value.clone() for n, value in engine.model.state_dict().items()}
     folder = engine.run()
     (record,) = metrics(tmp_path / "run")
