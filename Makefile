@@ -3,9 +3,9 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Several processes share the tests: one per core, each with one thread, a file at a time (tests/conftest.py). One that
-# crashes ends the run: a new one in its place may wait for ever.
-WORKERS ?= $(shell nproc)
+# Several processes share the tests, each with one thread, a file at a time (tests/conftest.py): one more than there are
+# cores, because those with a browser mostly wait. One that crashes ends the run: a new one in its place may wait for ever.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --max-worker-restart 0 --dist loadscope --no-loadscope-reorder
 
 .PHONY: app quick test test-long lint types format docs space space-check clean help

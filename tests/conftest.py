@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 # Converting a model takes seconds; tests of the engine, of parity and of speed use it all the same.
 os.environ.setdefault("TNET_ENGINE", "torch")
@@ -56,18 +57,33 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip("needs a CUDA device")
 
 
-class FilesTogether(LoadScopeScheduling):
-    """Give a process one file at a time, so that its fixtures are made once, and all browser tests to one process.
+MAX_BROWSERS = 2  # at once, each beside an app of its own; they spend most of their time waiting for each other
 
-    These share one Chromium and one app, and no two of them compete for the machine while one waits for a page.
-    Cases named after a seed are trainings of their own and need not wait for one another.
+
+class FilesTogether(LoadScopeScheduling):
+    """Give a process one file at a time, so that its fixtures are made once, and browser tests to few processes.
+
+    A process that has opened a browser goes on with the next browser file, whose tests share its Chromium and its apps;
+    the others run everything else meanwhile. Cases named after a seed are trainings of their own and need not wait for
+    one another.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, rest = nodeid.partition("::")
-        if file.startswith("tests/browser/"):
-            return "tests/browser"
         return f"{file}[seed {rest.partition('[seed ')[2]}" if "[seed " in rest else file
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        drivers = [one for one, units in self.assigned_work.items() if any(map(_drives_browser, units))]
+        browsers = min(MAX_BROWSERS, max(1, len(self.nodes) - 1))  # one process is left for the rest
+        is_driver = node in drivers or len(drivers) < browsers
+        first = next((unit for unit in self.workqueue if _drives_browser(unit) == is_driver), None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
+
+
+def _drives_browser(unit: str) -> bool:
+    return unit.startswith("tests/browser/")
 
 
 @pytest.hookimpl(optionalhook=True)  # known only where several processes share the tests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -160,6 +160,14 @@ def contrasts(page: Page, selector: str) -> list[tuple[str, float]]:
               return [e.textContent.trim(), (a + 0.05) / (b + 0.05)]; }); }""",
         selector,
     )
+
+
+def in_both_themes(page: Page) -> Iterator[str]:
+    """Show an open page in light, then in dark, by the class that the theme of an address sets."""
+    page.add_style_tag(content="* { transition: none !important; }")
+    for theme in ("light", "dark"):
+        page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
+        yield theme
 
 
 def beyond(page: Page, width: int) -> list[str]:

@@ -18,7 +18,7 @@ import tests.support.models as models
 import tnet_core as tn
 from pages.limits import largest_budget
 from tests.browser.conftest import ROOT, copy_of_the_project, running, visitor
-from tests.browser.reading import assert_shows, beyond, contrasts, wait_for_looks
+from tests.browser.reading import assert_shows, beyond, contrasts, in_both_themes, wait_for_looks
 from tests.support.checkpoints import entry_fields, save_birds, write_registry
 from tests.support.evaluation import PLAIN
 from tests.support.hub import LocalHub
@@ -267,19 +267,20 @@ def test_more_examples_come_from_the_hub_on_request(visit: Visit, stocked: Stock
     expect(page.locator("#explore-more")).not_to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("title", ["Birds of the garden", "Three levels"])
-def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit, title: str, theme: str) -> None:
-    page = visit(width=390, height=844, theme=theme)
-    if title != "Birds of the garden":
-        choose(page, title)
-        expect(page.locator(".tn-budgets")).to_be_visible()
-    page.click(".tn-card summary")
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert beyond(page, 390) == []
-    texts = contrasts(page, TEXTS)
-    assert len(texts) > 15
-    assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}
+def test_nothing_is_cut_off_on_a_telephone_and_all_is_readable(visit: Visit) -> None:
+    page = visit(width=390, height=844)
+    for title in ("Birds of the garden", "Three levels"):
+        if title != "Birds of the garden":
+            choose(page, title)
+            expect(page.locator(".tn-budgets")).to_be_visible()
+        if page.locator(".tn-card:not([open])").count():
+            page.click(".tn-card summary")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert beyond(page, 390) == []
+        for theme in in_both_themes(page):
+            texts = contrasts(page, TEXTS)
+            assert len(texts) > 15
+            assert {text: round(value, 2) for text, value in texts if value < 4.5} == {}, (title, theme)
 
 
 def test_the_app_as_it_is_shipped_lands_on_a_finished_traversal(

@@ -26,7 +26,7 @@ TABS = {
 # Meant to leave: other documents, other pictures.
 LEAVING = "a[target], a[href^=http], [data-example], [role=tab], .tab-wrapper *"
 # Clicks the next thing that was not clicked yet, and says what it was; null when there is none.
-CLICK_NEXT = """leaving => {
+CLICK_NEXT = """async leaving => {
   window.clicked ??= new Set();
   const changing = ['lift', 'look', 'rank'];
   const keyOf = e => [e.tagName, e.id, e.closest('[data-parent]')?.dataset.parent ?? '',
@@ -36,8 +36,10 @@ CLICK_NEXT = """leaving => {
   for (const e of document.querySelectorAll('a, button, summary, [role=button], [role=link]')) {
     if (!e.getClientRects().length || e.matches(leaving) || window.clicked.has(keyOf(e))) continue;
     window.clicked.add(keyOf(e));
+    const key = keyOf(e);
     e.click();
-    return keyOf(e);
+    await new Promise(done => setTimeout(done, 30));  // a document that goes, goes now
+    return key;
   }
   return null; }"""
 
@@ -72,7 +74,6 @@ def test_no_link_and_no_button_loses_an_uploaded_picture(visit: Visit, tmp_path:
         expect(page.locator(complete).first).to_be_visible()
         count, key = 0, None
         while (key := page.evaluate(CLICK_NEXT, LEAVING)) is not None:
-            page.wait_for_timeout(60)  # a document that goes, goes now
             now = standing(page)
             assert now["marked"] and loads == [] and now["tab"] == tab, f"{key} on {tab} leaves the page"
             assert NAME in now["picture"], f"{key} on {tab} loses the picture"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page
 
 import tnet_core as tn
 from tests.browser.landing.visit import Open, traverse_example
@@ -19,27 +19,24 @@ new PerformanceObserver(list => {
 
 @pytest.fixture
 def arrive(shipped: str, browser: BrowserContext) -> Iterator[Open]:
-    """Opens pages as somebody does whose system allows motion, or does not."""
-    contexts: list[BrowserContext] = []
-    opened: Browser | None = browser.browser
-    assert opened is not None
+    """Opens pages as somebody does whose system allows motion, or does not; they share the browser's cache."""
+    opened: list[Page] = []
 
     def open_page(query: str = "", width: int = 1440, height: int = 900, motion: bool = True) -> Page:
-        context = opened.new_context(
-            viewport={"width": width, "height": height}, reduced_motion="no-preference" if motion else "reduce"
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = browser.new_page()
+        opened.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
         page.add_init_script(SHIFTS)
         page.goto(f"{shipped}/?{query}")
         page.wait_for_selector(FINISHED, timeout=60_000)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in opened:
+        page.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def dogs() -> tn.Trace:
     return traverse_example("dogs.jpg")

@@ -20,21 +20,35 @@ def open_tab(page: Page, name: str) -> None:
     page.locator("#tabs [role=tab]").filter(has_text=name).first.evaluate("tab => tab.click()")  # no input: it shifts
 
 
-@pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_nothing_moves_under_the_eyes_of_who_arrives_or_opens_a_tab(arrive: Open, width: int, height: int) -> None:
-    page = arrive(width=width, height=height)
-    wait_for_looks(page, OPENING)  # it has played
-    assert page.evaluate("shifted") < 0.1
+def test_nothing_moves_under_the_eyes_of_who_arrives_or_opens_a_tab(arrive: Open) -> None:
+    """The pages of all widths wait together for what might come late."""
+    pages = {width: arrive(width=width, height=height) for width, height in WIDTHS}
+    for width, page in pages.items():
+        wait_for_looks(page, OPENING)  # it has played
+        assert page.evaluate("shifted") < 0.1, width
     for name in TABS:
-        page.evaluate("shifted = 0")
-        open_tab(page, name)
+        for page in pages.values():
+            page.evaluate("shifted = 0")
+            open_tab(page, name)
         page.wait_for_timeout(2500)
-        assert page.evaluate("shifted") < 0.1, name
+        for width, page in pages.items():
+            assert page.evaluate("shifted") < 0.1, (name, width)
 
 
 @pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_stepping_moves_nothing(arrive: Open, width: int, height: int) -> None:
+def test_picture_and_play_are_above_the_fold_the_picture_is_as_bright_as_it_is_and_stepping_moves_nothing(
+    arrive: Open, width: int, height: int
+) -> None:
     page = arrive(width=width, height=height, motion=False)
+    places = {place: page.locator(place).bounding_box() for place in ABOVE_THE_FOLD}
+    assert all(box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height for box in places.values())
+    if width > 1200:
+        share = page.locator("[data-opens=share]").bounding_box()
+        assert share is not None and share["y"] + share["height"] <= height
+    dark = page.locator(".tn-tint > div").evaluate_all(
+        "cells => cells.map(cell => getComputedStyle(cell).backgroundColor).filter(c => !/, 0\\)$|transparent/.test(c))"
+    )
+    assert dark == []
     page.focus(".tn-scrub input")
 
     def measure() -> list[float]:
@@ -49,22 +63,6 @@ def test_stepping_moves_nothing(arrive: Open, width: int, height: int) -> None:
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert measure() == before
-
-
-@pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_picture_and_play_are_above_the_fold_and_the_picture_is_as_bright_as_it_is(
-    arrive: Open, width: int, height: int
-) -> None:
-    page = arrive(width=width, height=height, motion=False)
-    places = {place: page.locator(place).bounding_box() for place in ABOVE_THE_FOLD}
-    assert all(box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height for box in places.values())
-    if width > 1200:
-        share = page.locator("[data-opens=share]").bounding_box()
-        assert share is not None and share["y"] + share["height"] <= height
-    dark = page.locator(".tn-tint > div").evaluate_all(
-        "cells => cells.map(cell => getComputedStyle(cell).backgroundColor).filter(c => !/, 0\\)$|transparent/.test(c))"
-    )
-    assert dark == []
 
 
 def measure_longest_task(page: Page, act: Callable[[], object]) -> float:

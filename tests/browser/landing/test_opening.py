@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 import tnet_core as tn
 from tests.browser.landing.visit import OPENING, PETS, Open, traverse_example
@@ -140,19 +141,21 @@ def test_it_plays_once_on_arrival_and_the_address_stays_short(arrive: Open, dogs
     wait_for_looks(page, OPENING)
 
 
-@pytest.mark.parametrize("interact", ["key", "pointer", "wheel"])
-def test_any_interaction_stops_it(arrive: Open, interact: str) -> None:
-    page = arrive()
-    wait_for_looks(page, 1)
-    if interact == "key":
-        page.keyboard.press("Shift")
-    elif interact == "pointer":
-        page.locator("h1").click()
-    else:
-        page.mouse.wheel(0, 40)
-    expect(page.locator("[data-go=play]")).to_have_attribute("aria-label", "Play")
+def test_any_interaction_stops_it(arrive: Open) -> None:
+    interactions: dict[str, Callable[[Page], object]] = {
+        "key": lambda page: page.keyboard.press("Shift"),
+        "pointer": lambda page: page.locator("h1").click(),
+        "wheel": lambda page: page.mouse.wheel(0, 40),
+    }
+    pages: dict[str, Page] = {}
+    for name, interact in interactions.items():
+        page = pages[name] = arrive()
+        wait_for_looks(page, 1)
+        interact(page)
+        expect(page.locator("[data-go=play]")).to_have_attribute("aria-label", "Play")
     page.wait_for_timeout(2500)
-    wait_for_looks(page, 1)
+    for page in pages.values():
+        wait_for_looks(page, 1)
 
 
 @pytest.mark.parametrize("query", [f"checkpoint={PETS}&example=two-dogs&looks=2", "tour=1"])
