@@ -157,14 +157,16 @@ def test_families_run_on_the_engine_and_compute_what_pytorch_computes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cache = os.environ.get("TNET_CACHE")
-    assert families.main(["resnet18", "lcnet_050"]) == 0
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [row[:3] for row in rows] == [[name, "OpenVINO", "the same"] for name in ("resnet18", "lcnet_050")]
-    assert all(0 < float(row[3]) <= 1e-3 and float(row[4]) > 0.5 for row in rows)
+    assert families.main(["lcnet_050", "vit_tiny_patch16_224"]) == 0  # one that is refused is no failure
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines()[2:]]
+    assert rows[0][:3] == ["lcnet_050", "OpenVINO", "the same"]
+    assert 0 < float(rows[0][3]) <= 1e-3 and float(rows[0][4]) > 0.5
+    assert len(rows) == 2 and "| refused: " in printed
     assert os.environ.get("TNET_CACHE") == cache
 
 
-def test_a_family_that_computes_something_else_fails_and_one_that_is_refused_does_not(
+def test_a_family_that_computes_something_else_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     optimised = tn.optimised
@@ -177,7 +179,6 @@ def test_a_family_that_computes_something_else_fails_and_one_that_is_refused_doe
 
     monkeypatch.setattr(tn, "optimised", damage)
     assert families.main(["lcnet_050"]) == 1 and "1.0e-02" in capsys.readouterr().out
-    assert families.main(["vit_tiny_patch16_224"]) == 0 and "| refused: " in capsys.readouterr().out
     with pytest.raises(tn.TNetError, match="written from one whole run: name no families"):
         families.main(["resnet18", "--write"])
     monkeypatch.setenv("TNET_ENGINE", "torch")

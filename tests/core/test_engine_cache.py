@@ -97,7 +97,7 @@ def test_where_nothing_can_be_written_models_are_converted_each_time_and_stay_in
     assert conversions == [None, None]
 
 
-@pytest.mark.parametrize("obstacle", ["file", "full disk"])
+@pytest.mark.parametrize("obstacle", [pytest.param("file", marks=pytest.mark.long), "full disk"])  # the same way out
 def test_a_model_that_cannot_be_written_runs_on_the_engine_all_the_same(obstacle: str, tmp_path: Path) -> None:
     """Both what the converter writes and what this process writes fails; files over 10 kB cannot be written."""
     if obstacle == "file":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # that parts are run one by one is checked in test_engine.py
 
 ROOT = Path(__file__).parents[2]
 MEASURE = """
