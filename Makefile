@@ -3,10 +3,10 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Several processes share the tests, each with one thread, a file at a time (tests/conftest.py): one more than there are
-# cores, because those with a browser mostly wait. One that crashes ends the run: a new one in its place may wait for ever.
-WORKERS ?= $(shell expr $$(nproc) + 1)
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --max-worker-restart 0 --dist loadscope --no-loadscope-reorder
+# Several processes share the tests, each with one thread, a file at a time (tests/conftest.py): one per core, or one more
+# where some have a browser, since these mostly wait. One that crashes ends the run: a new one in its place may wait for ever.
+CORES := $(shell nproc)
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),$(1)) --maxprocesses 8 --max-worker-restart 0 --dist loadscope --no-loadscope-reorder
 
 .PHONY: app quick test test-long lint types format docs space space-check clean help
 
@@ -28,16 +28,16 @@ app:
 quick:
 	@tools/setup.sh dev
 	$(MAKE) --no-print-directory lint
-	$(PYTEST) --ignore tests/browser -m "not slow and not long" $(ARGS)
+	$(call PYTEST,$(CORES)) --ignore tests/browser -m "not slow and not long" $(ARGS)
 
 test:
 	@tools/setup.sh dev
 	$(MAKE) --no-print-directory lint types
-	$(PYTEST) -m "not long" $(ARGS)
+	$(call PYTEST,$(shell expr $(CORES) + 1)) -m "not long" $(ARGS)
 
 test-long:
 	@tools/setup.sh dev
-	$(PYTEST) -m long $(ARGS)
+	$(call PYTEST,$(CORES)) -m long $(ARGS)
 
 lint:
 	$(BIN)/ruff format --check .
