@@ -77,10 +77,10 @@ def test_a_run_that_a_damaged_image_ended_is_resumed_without_it(
     root: Path, tmp_path: Path, is_removed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made, out = recipe(root), tmp_path / "run"
-    engine = Trainer(made, out, resume=False, minutes=None, quiet=True)
+    trainer = Trainer(made, out, resume=False, minutes=None, quiet=True)
     damaged = [damage(root, f"{name}/{index:03d}") for index, name in enumerate(CLASSES[:3])]
     with pytest.raises(TNetError, match=r"\.png.*data\.skip_unreadable=true"):
-        engine.run()
+        trainer.run()
     reached = load_state(out)
     rows = [json.loads(line) for line in (out / IMAGES_FILE).read_text().splitlines()]
     assert len(rows) == 28 and [0, "amber/000"] in rows

@@ -110,20 +110,20 @@ def test_a_run_cut_into_sittings_ends_where_an_uninterrupted_one_does(tmp_path: 
     )
     whole = tn.load(go(made, tmp_path / "whole")).state_dict()
     for _ in range(20):  # every sitting is over after one step
-        engine = Trainer(made, tmp_path / "cut", resume=True, minutes=None, quiet=True, open_data=colours)
-        before = engine.step
-        folder = stopping_after_one_step(engine)
-        if engine.step == engine.steps:
+        trainer = Trainer(made, tmp_path / "cut", resume=True, minutes=None, quiet=True, open_data=colours)
+        before = trainer.step
+        folder = stopping_after_one_step(trainer)
+        if trainer.step == trainer.steps:
             break
-        assert engine.step == before + 1
+        assert trainer.step == before + 1
     cut = tn.load(folder).state_dict()
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
     assert [r["step"] for r in metrics(tmp_path / "cut")] == [r["step"] for r in metrics(tmp_path / "whole")]
 
 
-def stopping_after_one_step(engine: Trainer) -> Path:
-    engine.stopping.is_due = lambda: True  # type: ignore[method-assign]
-    return engine.run()
+def stopping_after_one_step(trainer: Trainer) -> Path:
+    trainer.stopping.is_due = lambda: True  # type: ignore[method-assign]
+    return trainer.run()
 
 
 def test_a_step_in_parts_uses_every_image_of_the_batch(tmp_path: Path) -> None:
@@ -145,14 +145,14 @@ def test_a_step_in_parts_uses_every_image_of_the_batch(tmp_path: Path) -> None:
 
 def test_without_channels_last_weights_and_images_are_contiguous(tmp_path: Path) -> None:
     made = recipe(channels_last=False)
-    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    trainer = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
     seen: list[tuple[int, bool]] = []  # last stride of a weight, whether images are contiguous
-    for module in engine.model.features.body.modules():
+    for module in trainer.model.features.body.modules():
         if isinstance(module, torch.nn.Conv2d):
             module.register_forward_pre_hook(
                 lambda conv, given: seen.append((conv.weight.stride(3), given[0].is_contiguous()))
             )
-    stopping_after_one_step(engine)
+    stopping_after_one_step(trainer)
     assert set(seen) == {(1, True)}
 
 
@@ -167,12 +167,12 @@ def test_minutes_stop_a_run_cleanly(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_what_was_good(tmp_path: Path) -> None:
     made = recipe(epochs=2, validate_every=0.25, optim=OptimSection(lr=1e-3, schedule="constant"))
-    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
-    engine.learner.register_forward_hook(
-        lambda _, __, found: found | {"loss": found["loss"] * float("nan")} if engine.step == 5 else None
+    trainer = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    trainer.learner.register_forward_hook(
+        lambda _, __, found: found | {"loss": found["loss"] * float("nan")} if trainer.step == 5 else None
     )
     with pytest.raises(TNetError, match="not a number any more at step 6"):
-        engine.run()
+        trainer.run()
     state = load_state(tmp_path / "run")
     assert state is not None
     assert state.step == 5
@@ -184,11 +184,11 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_what_was_good(tmp_p
 
 def test_a_gradient_that_is_not_a_number_never_reaches_the_weights(tmp_path: Path) -> None:
     made = recipe(epochs=2, save_minutes=0)
-    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
-    weight = engine.model.classifier.linear.weight
-    weight.register_hook(lambda gradient: gradient * float("nan") if engine.step == 3 else gradient)
+    trainer = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    weight = trainer.model.classifier.linear.weight
+    weight.register_hook(lambda gradient: gradient * float("nan") if trainer.step == 3 else gradient)
     with pytest.raises(TNetError, match="gradient is not a number any more at step 4"):
-        engine.run()
+        trainer.run()
     state = load_state(tmp_path / "run")
     assert state is not None
     assert state.step == 3
@@ -258,17 +258,17 @@ def test_what_killed_runs_left_behind_is_swept_away(tmp_path: Path) -> None:
 
 
 def test_throughput_does_not_count_steps_of_before_a_validation(tmp_path: Path) -> None:
-    engine = Trainer(
+    trainer = Trainer(
         recipe(epochs=3, validate_every=2.25), tmp_path / "run", resume=False, minutes=None, quiet=True,
         open_data=colours,
     )  # fmt: skip
     seen: list[float] = []
-    original = engine._log
-    engine._log = lambda values, labels, rate: (seen.append(rate), original(values, labels, rate))  # type: ignore
+    original = trainer._log
+    trainer._log = lambda values, labels, rate: (seen.append(rate), original(values, labels, rate))  # type: ignore
     clock = itertools.count()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("training.engine.loop.monotonic", lambda: float(next(clock)))
-        engine.run()
+        trainer.run()
     assert len(seen) == 2  # steps 10 and 12; the validation was after step 9
     assert all(rate <= 1 for rate in seen)  # every step asks the clock at least once
 
@@ -320,12 +320,12 @@ def test_a_plain_classifier_trains_too(tmp_path: Path) -> None:
 
 def test_the_moving_average_is_what_gets_saved(tmp_path: Path) -> None:
     made = recipe(ema=0.5)
-    engine = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
-    saved = tn.load(engine.run()).state_dict()
-    assert engine.average is not None
+    trainer = Trainer(made, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=colours)
+    saved = tn.load(trainer.run()).state_dict()
+    assert trainer.average is not None
     name = "classifier.linear.weight"
-    assert torch.equal(saved[name], engine.average.model.state_dict()[name])
-    assert not torch.equal(saved[name], engine.model.state_dict()[name])
+    assert torch.equal(saved[name], trainer.average.model.state_dict()[name])
+    assert not torch.equal(saved[name], trainer.model.state_dict()[name])
 
 
 def test_monte_carlo_samples_scale_the_first_loss(tmp_path: Path) -> None:

@@ -50,13 +50,13 @@ def test_recipe_takes_a_step(name: str, tmp_path: Path) -> None:
     def generated(which: str) -> ImageDataset:
         return Colours(which, size=2, classes=names, side=64)
 
-    engine = Trainer(recipe, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=generated)
-    before = {n: value.clone() for n, value in engine.model.state_dict().items()}
-    folder = engine.run()
+    trainer = Trainer(recipe, tmp_path / "run", resume=False, minutes=None, quiet=True, open_data=generated)
+    before = {n: value.clone() for n, value in trainer.model.state_dict().items()}
+    folder = trainer.run()
     (record,) = metrics(tmp_path / "run")
     assert torch.isfinite(torch.tensor(record["loss"]))
-    trained = {n for n, parameter in engine.model.named_parameters() if parameter.requires_grad}
-    roots = {n.partition(".")[0] for n in trained if not torch.equal(before[n], engine.model.state_dict()[n])}
+    trained = {n for n, parameter in trainer.model.named_parameters() if parameter.requires_grad}
+    roots = {n.partition(".")[0] for n in trained if not torch.equal(before[n], trainer.model.state_dict()[n])}
     expected = {n.partition(".")[0] for n in trained}
     assert roots == expected, "a module that should learn did not move"
     assert tn.load(folder).config == recipe.config
