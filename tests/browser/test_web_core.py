@@ -149,8 +149,8 @@ def test_numbers_are_written_as_in_python(page: Page) -> None:
 
 def test_a_sum_adds_up_as_written_and_counts_agree_with_their_noun(page: Page) -> None:
     sums = page.evaluate(
-        """async given => { const { addingUp } = await import("/core/text.js");
-        return given.map(([term, total]) => addingUp(term, total)); }""",
+        """async given => { const { roundSum } = await import("/core/text.js");
+        return given.map(([term, total]) => roundSum(term, total)); }""",
         [[0.005, 7.404], [-0.125, 3.999], [1.1, 1.1], [0.0, -2.675]],
     )
     for written in sums:

@@ -399,8 +399,8 @@ def test_processes_that_load_images_hold_no_lock(tmp_path: Path) -> None:
 
 
 def test_a_run_that_another_process_continued_meanwhile_is_not_continued_twice(ended_run: Path) -> None:
-    engine = Trainer(recipe(), ended_run, resume=True, minutes=None, quiet=True, open_data=colours)
+    trainer = Trainer(recipe(), ended_run, resume=True, minutes=None, quiet=True, open_data=colours)
     state = list_states(ended_run)[-1]
-    state.rename(ended_run / run_folder.name_state(engine.step + 1))
+    state.rename(ended_run / run_folder.name_state(trainer.step + 1))
     with pytest.raises(TNetError, match="Another process went on with the run"):
-        engine.run()
+        trainer.run()

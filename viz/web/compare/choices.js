@@ -26,7 +26,7 @@ export function openChoices() {
 }
 
 // The looks chosen by hand in Explore, if they are of the picture on offer.
-export function handMade(offer) {
+export function readOwnPlan(offer) {
   try {
     const byHand = JSON.parse(document.querySelector("#explore-stage .tn-stage")?.dataset.byHand || "null");
     return byHand?.scene === offer.scene && byHand.plan.length ? byHand.plan : null;
@@ -60,7 +60,7 @@ function optionsOf(mode, offer) {
         .filter(option => option.value !== String(offer.where)),
     ];
   }
-  const hand = handMade(offer) !== null;
+  const hand = readOwnPlan(offer) !== null;
   return Object.entries(POLICIES)
     .filter(([name]) => name !== "own" || offer.levels === 2)
     .map(([value, text]) => ({
@@ -107,7 +107,7 @@ export function describeSide(choices, offer, side) {
   if (choices.mode === "pictures") return { picture: chosen };
   if (chosen.policy === "random") return { policy: "random", seed: chosen.seed };
   if (chosen.policy === "own") return { policy: "own", cells: chosen.cells };
-  if (chosen.policy === "hand") return { policy: "hand", plan: handMade(offer) };
+  if (chosen.policy === "hand") return { policy: "hand", plan: readOwnPlan(offer) };
   return { policy: chosen.policy };
 }
 
@@ -175,7 +175,8 @@ function restoreSide(choices, offer, side, text) {
   if (seed) Object.assign(chosen, { policy: "random", seed: Number(seed[1]) });
   else if (cells && offer.levels === 2)
     Object.assign(chosen, { policy: "own", cells: cells[1].split(".").slice(1).map(Number) });
-  else if (["learned", "centre", "raster"].includes(text) || (text === "hand" && handMade(offer))) chosen.policy = text;
+  else if (["learned", "centre", "raster"].includes(text) || (text === "hand" && readOwnPlan(offer)))
+    chosen.policy = text;
   else return false;
   return true;
 }

@@ -6,7 +6,7 @@ import {
   choose,
   drawChoices,
   follow,
-  handMade,
+  readOwnPlan,
   openChoices,
   ownCells,
   restore,
@@ -30,21 +30,21 @@ export function mountCompare(element, host) {
   let unmet = ""; // a sentence about what of it could not be had
 
   async function ask() {
-    const wish = {
+    const request = {
       mode: choices.mode,
       scene: offer.scene,
       a: describeSide(choices, offer, "a"),
       b: describeSide(choices, offer, "b"),
     };
     drawChoices(root, choices, offer);
-    asked = JSON.stringify(wish);
+    asked = JSON.stringify(request);
     say("");
     // Two levels have every look already, and a policy is only their order; otherwise Gradio shows how far it is.
     const atOnce = choices.mode === "policies" && offer.levels === 2;
     wait(true, atOnce ? "Putting both sides together…" : "");
     const question = asked;
     try {
-      const answer = await call(atOnce ? "pair" : "look_pair", wish, { latest: true });
+      const answer = await call(atOnce ? "pair" : "look_pair", request, { latest: true });
       if (answer === null || question !== asked) return; // something else was chosen meanwhile
       wait(false);
       show(openPair(answer));
@@ -95,16 +95,16 @@ export function mountCompare(element, host) {
     linked ??= takeLinked("compare");
     if (linked && other) unmet = restore(choices, offer, linked);
     for (const side of SIDES)
-      if (choices.policies[side].policy === "hand" && !handMade(offer)) choices.policies[side].policy = "learned";
+      if (choices.policies[side].policy === "hand" && !readOwnPlan(offer)) choices.policies[side].policy = "learned";
     if (choices.pictures.b === "brought" && brought && !offer.brought) choices.pictures.b = "current";
     drawChoices(root, choices, offer);
-    const wish = {
+    const request = {
       mode: choices.mode,
       scene: offer.scene,
       a: describeSide(choices, offer, "a"),
       b: describeSide(choices, offer, "b"),
     };
-    if (JSON.stringify(wish) !== asked) ask();
+    if (JSON.stringify(request) !== asked) ask();
   }
 
   function show(pair) {

@@ -31,7 +31,7 @@ function columnView(scene, budget) {
 }
 
 // [class of A, class of B]; null where a checkpoint does not know it.
-function chosenClass(pair, a, b, choice) {
+function chooseClass(pair, a, b, choice) {
   if (typeof choice === "number") return pair.common[choice];
   const ofA = [a.order[0], pair.toB.get(a.order[0]) ?? null];
   const ofB = [pair.toA.get(b.order[0]) ?? null, b.order[0]];
@@ -48,7 +48,7 @@ export function viewOf(state) {
   const { pair, budget } = state;
   const a = columnView(pair.a, budget);
   const b = columnView(pair.b, budget);
-  const cls = chosenClass(pair, a, b, state.cls);
+  const cls = chooseClass(pair, a, b, state.cls);
   return { pair, budget, state, a, b, cls: { a: cls[0], b: cls[1] }, comparable: pair.common.length > 0 };
 }
 

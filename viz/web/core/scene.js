@@ -159,7 +159,7 @@ export function leaveOneOut(scene, looks, cls, versus) {
 }
 
 // What the network would say from one row alone.
-export function alone(scene, row) {
+export function decideAlone(scene, row) {
   const count = scene.bias.length;
   const logits = scene.bias.map((bias, c) => bias + scene.projections[row * count + c]);
   const share = probabilitiesOf(scene, logits);

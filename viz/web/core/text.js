@@ -45,7 +45,7 @@ export const formatSignedFixed = value => (value > 0 && Number(formatFixed(value
 
 // A sum, its last term and its total as written, so that the reader's arithmetic comes out: term and total are rounded,
 // the sum is what lies between them and may differ from its own rounding by 0.01.
-export function addingUp(term, total) {
+export function roundSum(term, total) {
   const hundredths = value => Math.round(100 * Number(value.toFixed(2)));
   return {
     sum: (hundredths(total) - hundredths(term)) / 100,

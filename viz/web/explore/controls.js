@@ -65,7 +65,7 @@ const WITHOUT_TEXT = ["range", "checkbox", "radio", "button", "submit", "file"].
 const TEXT_FIELD = `input:not(${WITHOUT_TEXT}), textarea, [contenteditable=true], [role=listbox], [role=option]`;
 
 // What a key asks for, or null where it belongs to what has the focus. A list goes to the option that a key begins.
-export function wish(event) {
+export function readKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return null;
   if (event.target.closest?.(TEXT_FIELD)) return null;
   const list = event.target.closest?.("select");

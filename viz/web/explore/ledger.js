@@ -4,7 +4,7 @@
 import { calledRow, leaveOneOut, rowsOf, standingOf } from "../core/scene.js";
 import {
   MINUS,
-  addingUp,
+  roundSum,
   formatCount,
   formatFixed,
   formatSigned,
@@ -73,7 +73,7 @@ export function fillChoices(select, view) {
 }
 
 // A class's standing as the ledger writes it; a lead has a sign.
-function writtenStanding(value, measure, versus) {
+function formatStanding(value, measure, versus) {
   if (measure === "logit") return versus === null ? formatFixed(value) : formatSignedFixed(value);
   return versus === null ? percent(value) : `${formatSigned(100 * value)} points`;
 }
@@ -84,7 +84,7 @@ const MOST_NAMES = 3; // of rows that contradict their share, beside the one tha
 // Rows whose share has another sign than what they changed, the greatest change first, as far as both are seen in the
 // numbers as they are written.
 function contraryRows(shares, full, without, measure, versus) {
-  const written = standing => writtenStanding(standing[measure], measure, versus);
+  const written = standing => formatStanding(standing[measure], measure, versus);
   const effects = without.map(rest => (rest === null ? 0 : full[measure] - rest[measure]));
   const differs = i =>
     effects[i] !== 0 &&
@@ -100,7 +100,7 @@ function contrarySentence(view, rows, found, full, without) {
   const { measure } = view.state;
   const [worst, ...others] = found;
   const value = shares.values[worst];
-  const [rest, all] = [without[worst], full].map(standing => writtenStanding(standing[measure], measure, versus));
+  const [rest, all] = [without[worst], full].map(standing => formatStanding(standing[measure], measure, versus));
   const what = measure === "probability" ? scene.classes[cls] : `the logit of ${scene.classes[cls]}`;
   const subject = versus === null ? what : `the lead of ${scene.classes[cls]} over ${scene.classes[versus]}`;
   const name = calledRow(scene, rows[worst]);
@@ -115,7 +115,7 @@ function contrarySentence(view, rows, found, full, without) {
 }
 
 // What is left without a row, for its title.
-function writtenRest(rest, versus) {
+function formatRest(rest, versus) {
   if (rest === null) return "";
   const lead = versus === null ? "" : "leads by ";
   return `; without it ${lead}probability ${rest.probability.toFixed(5)}, logit ${rest.logit.toFixed(5)}`;
@@ -123,12 +123,12 @@ function writtenRest(rest, versus) {
 
 function drawWithout(rest, measure, versus, isContrary) {
   if (rest === null) return drawCell("\u2013", { class: "tn-without", title: "Nothing would remain." });
-  const text = `${isContrary ? "≠ " : ""}${writtenStanding(rest[measure], measure, versus)}`;
+  const text = `${isContrary ? "≠ " : ""}${formatStanding(rest[measure], measure, versus)}`;
   return drawCell(text, { class: isContrary ? "tn-without tn-contrary" : "tn-without", "data-without": rest[measure] });
 }
 
 function drawSum(shares, versus) {
-  const { sum, term, total } = addingUp(shares.bias, shares.total);
+  const { sum, term, total } = roundSum(shares.bias, shares.total);
   const bias = `${term < 0 ? MINUS : "+"} bias ${formatFixed(Math.abs(term))}`;
   const text = `${formatFixed(sum)} ${bias} = ${versus === null ? "logit" : "lead"} `;
   const cell = build("td", { colspan: 4, "data-total": shares.total }, text, build("b", {}, formatFixed(total)));
@@ -152,7 +152,7 @@ export function drawLedger(stage, view) {
       "data-look": row ? row - 1 : null,
       tabindex: row ? 0 : null,
       class: row && row - 1 === view.newest ? "tn-newest" : null,
-      title: `share ${value.toFixed(5)}, weight ${weights[i].toFixed(5)}${writtenRest(without[i], versus)}`,
+      title: `share ${value.toFixed(5)}, weight ${weights[i].toFixed(5)}${formatRest(without[i], versus)}`,
     };
     return drawRow(calledRow(scene, row), attributes, [
       drawBalance(value, reach),

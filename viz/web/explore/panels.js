@@ -1,6 +1,6 @@
 // Panels of the stage: the decision, the crops, the course of the prediction, and which pixels looks are cut from.
 
-import { alone, calledRow, sayCalibrated } from "../core/scene.js";
+import { calledRow, decideAlone, sayCalibrated } from "../core/scene.js";
 import { MINUS, formatCount, formatSigned, ordinal, percent, short } from "../core/text.js";
 import { build } from "../ui/dom.js";
 import { describeOrigin, drawClass, listClasses, sideOf } from "../ui/ledger_rows.js";
@@ -40,7 +40,7 @@ export function buildLooks(stage, scene) {
 function buildLook(scene, at, zooms) {
   const look = at < 0 ? null : scene.looks[at];
   const name = calledRow(scene, at + 1);
-  const own = alone(scene, at + 1);
+  const own = decideAlone(scene, at + 1);
   const deep = scene.levels > 2 ? `level ${look?.level}` : `${ordinal(look?.rank)} choice`;
   const saw = build("img", { src: look?.crop ?? scene.thumbnail, alt: `What ${name} saw` });
   const button = {
@@ -82,7 +82,7 @@ export function drawLooks(stage, view) {
 const STROKES = ["", "7 4", "2 3", "10 3 2 3", "1 5"];
 
 // The classes that lead at the end, at the start and where the page stands; a handful, the true one always among them.
-function drawnClasses(view) {
+function listDrawnClasses(view) {
   const course = courseOf(view.state);
   const leading = view.order.slice(0, 2);
   for (const step of [course[course.length - 1], course[0]]) leading.push(...step.top);
@@ -98,7 +98,7 @@ export function drawCurve(stage, view) {
   const course = courseOf(state);
   const last = course.length - 1;
   const stop = stopAt(state);
-  const lines = drawnClasses(view).map((cls, i) => ({
+  const lines = listDrawnClasses(view).map((cls, i) => ({
     values: course.map(step => step.share[cls]),
     kind: i ? "" : "tn-lead",
     dash: STROKES[i],

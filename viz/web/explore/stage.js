@@ -1,7 +1,7 @@
 // Puts the panels together: one scene at a time, redrawn from its state after every change.
 
 import { learnLooks, lookAt, openScene } from "../core/scene.js";
-import { buildTransport, drawExport, drawTransport, focusedPlace, mountExport, refocus, wish } from "./controls.js";
+import { buildTransport, drawExport, drawTransport, focusedPlace, mountExport, readKey, refocus } from "./controls.js";
 import { buildLedger, drawLedger, fillChoices } from "./ledger.js";
 import { buildLevels, drawLevels, moveInGrid } from "./levels.js";
 import { linkOf, openAddress } from "./link.js";
@@ -345,7 +345,7 @@ export function mountStage(element, host) {
       event.preventDefault();
       return;
     }
-    const move = wish(event);
+    const move = readKey(event);
     if (move === null) return;
     event.preventDefault();
     if (move === "zoom") zoomInto(stage.querySelector('[data-zoom="newest"]'));

@@ -78,7 +78,7 @@ async function shrinkPicture(source, { scale, quality }) {
   return smaller.length < source.length ? smaller : source;
 }
 
-async function squeezedScene(scene, squeeze) {
+async function squeezeScene(scene, squeeze) {
   if (!squeeze) return scene;
   const smaller = source => shrinkPicture(source, squeeze);
   const looks = [];
@@ -90,7 +90,7 @@ export async function reportOf(view, parts, replay) {
   const scene = sceneAgain(view);
   const about = facts(view, replay);
   for (const squeeze of SQUEEZES) {
-    const text = reportText(await squeezedScene(scene, squeeze), about, parts, squeeze !== null);
+    const text = reportText(await squeezeScene(scene, squeeze), about, parts, squeeze !== null);
     const file = new Blob([text], { type: "text/html" });
     if (file.size <= LARGEST_REPORT) return file;
   }

@@ -2,7 +2,7 @@
 
 import { escapeHtml } from "../core/text.js";
 import { attributes, colourOf, ground, px, rectangle, round2 } from "./figure_boxes.js";
-import { chosenText, linesOf, textLine } from "./figure_text.js";
+import { readChosenText, linesOf, textLine } from "./figure_text.js";
 
 const MARGIN = 16;
 const SHARPNESS = 2; // pixels around a figure, and of a PNG per pixel of the page
@@ -43,14 +43,14 @@ export function figureOf(panel, title) {
   try {
     const sheet = { items: [], clips: [], edges: [] };
     paint(sheet, panel, { opacity: 1, layer: 0, clip: null, root: true });
-    return written(sheet, title, opaqueGround(panel));
+    return writeFigure(sheet, title, opaqueGround(panel));
   } finally {
     for (const caption of captions) caption.open = false;
     if (!were) panel.classList.remove(STILL);
   }
 }
 
-function written({ items, clips, edges }, title, behind) {
+function writeFigure({ items, clips, edges }, title, behind) {
   const left = Math.min(...edges.map(box => box.left)) - MARGIN;
   const top = Math.min(...edges.map(box => box.top)) - MARGIN;
   const width = Math.ceil(Math.max(...edges.map(box => box.left + box.width)) + MARGIN - left);
@@ -112,10 +112,10 @@ function paint(sheet, element, above) {
     return;
   }
   if (element instanceof HTMLSelectElement) {
-    if (seen) add(chosenText(element, style));
+    if (seen) add(readChosenText(element, style));
     return;
   }
-  before(element, box, add);
+  addMarker(element, box, add);
   for (const child of element.childNodes) {
     if (child.nodeType === Node.TEXT_NODE && seen)
       for (const line of linesOf(child)) add(textLine(line, style), plain(line));
@@ -131,7 +131,7 @@ const plain = ({ left, top, right, bottom, width, height }) => ({
 });
 
 // Lines that the style sheet draws before an element.
-function before(element, box, add) {
+function addMarker(element, box, add) {
   const style = getComputedStyle(element, "::before");
   if (style.content === "none" || style.position !== "absolute") return;
   const width = px(style.width) + px(style.borderLeftWidth) + px(style.borderRightWidth);

@@ -14,7 +14,7 @@ export function linesOf(node) {
   };
   for (const word of node.data.matchAll(/\S+/g)) {
     const end = word.index + word[0].length;
-    for (const [from, to] of unbroken(measured, word.index, end)) {
+    for (const [from, to] of listPieces(measured, word.index, end)) {
       const { left, right, top, height } = measured(from, to).getBoundingClientRect();
       if (right <= left) continue;
       const last = lines.at(-1);
@@ -29,7 +29,7 @@ export function linesOf(node) {
 }
 
 // A long word may itself be broken: then every character is asked where it stands.
-function unbroken(measured, start, end) {
+function listPieces(measured, start, end) {
   if (measured(start, end).getClientRects().length < 2) return [[start, end]];
   return Array.from({ length: end - start }, (_, i) => [start + i, start + i + 1]);
 }
@@ -84,7 +84,7 @@ export function textLine(line, style) {
 }
 
 // What a list has chosen; its text is not part of the document.
-export function chosenText(select, style) {
+export function readChosenText(select, style) {
   const box = select.getBoundingClientRect();
   const pen = new OffscreenCanvas(1, 1).getContext("2d");
   pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
