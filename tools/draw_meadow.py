@@ -7,6 +7,7 @@ photograph's licence. `--at X Y` hides it elsewhere, to measure where it is foun
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -24,6 +25,7 @@ _BLADES = 6_000
 QUALITY = 32  # of the JPEG tiles
 
 
+@cache  # whoever measures many places hides the same bee
 def cut_out_bee() -> tuple[np.ndarray, np.ndarray]:
     """Return the bee's pixels (h, w, 3) uint8 and its outline (h, w) from 0 to 1, at its size in the scene."""
     photograph = cv2.imread(str(EXAMPLES_FOLDER / "honey-bee.jpg"))
