@@ -8,9 +8,10 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
@@ -337,6 +338,12 @@ def test_bodies_are_limited_in_size_and_tell_it(app: RunningApp, visitor: QueueC
     with httpx.Client(base_url=app.address, trust_env=False, timeout=60) as http:
         field = {"text": "x" * (LARGEST_UPLOAD + 200_000)}
         assert http.post(f"{API}/upload", data=field, files={"files": ("x.png", b"x")}).status_code == 413
+    for path in ("queue/join", "upload"):  # chunks have no end, whatever length is told besides
+        direct = HTTPConnection(urlsplit(app.address).netloc, timeout=60)
+        told = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+        direct.request("POST", f"{API}/{path}", iter([b"{}"]), told, encode_chunked=True)
+        assert direct.getresponse().status == 411
+        direct.close()
 
 
 def test_what_was_refused_left_no_trace_of_the_code_in_the_log(app: RunningApp) -> None:

@@ -61,7 +61,7 @@ class Explorer:
         self._fetched: dict[str, tuple[ExamplePicture, ...]] = {}
         self._lock = threading.RLock()  # one traversal at a time: each uses all cores
         # A lent GPU is asked from another process: models are found there by their spec, they do not travel.
-        self._prepare_looks = run_in_one_thread(prepare_looks)
+        self._prepare_large_looks = run_in_one_thread(prepare_looks)
         self._compute = run_on_accelerator(lambda spec, run, *how: run(self.models.open(spec), *how))
 
     @cached_property
@@ -88,6 +88,10 @@ class Explorer:
         if spec != self.landing or spec == DIVE or DIVE not in (choice.spec for choice in self.models.choices):
             return None
         return next((picture for picture in list_pictures("photo") if picture.deep), None)
+
+    def find_deep_picture(self) -> int:
+        """Return the number of the example to dive into, among those of the checkpoint that looks at it."""
+        return next((at for at, picture in enumerate(self.list_pictures(DIVE)) if picture.deep), -1)
 
     def has_more_pictures(self, spec: str) -> bool:
         """Tell whether there are examples that nobody fetched yet."""
@@ -179,18 +183,20 @@ class Explorer:
         count, cells = len(trace.locations), trace.config.cells
         known = check_whole(call.get("known", count), "The number of known looks", 0, count)
         plan, add, steps = trace.select(subset=call.get("plan")), call.get("add"), call.get("steps")
+        new: list[Cell] = []
         if add is not None:
             if not isinstance(add, dict):
                 raise tn.TNetError("A look to add is a cell of a grid.")
             parent, index = add.get("parent"), check_whole(add.get("index"), "A cell", 0, cells - 1)
             parent = None if parent is None else check_whole(parent, "The look to look into", 0, count - 1)
             taken = {(look.parent, look.index): at for at, look in enumerate(trace.locations)}
-            if (parent, index) not in taken:
-                session = self._add_looks(session, [(parent, index)])
             at = taken.get((parent, index), count)
+            new = [(parent, index)] if at == count else []
             plan = plan if at in plan else (*plan, at)
-        if steps is not None:
-            steps = [check_whole(step, "A step", 0, len(plan)) for step in check_entries(steps, "Steps")]
+        if steps is not None:  # each once: their weights are what takes memory
+            steps = sorted({check_whole(step, "A step", 0, len(plan)) for step in check_entries(steps, "Steps")})
+        if new:
+            session = self._add_looks(session, new)
         return session, self._describe_looks(session, plan, known, steps)
 
     def _add_looks(self, session: Session, cells: Sequence[Cell]) -> Session:
@@ -203,6 +209,11 @@ class Explorer:
         with self._lock:
             trace = self._compute(session.spec, add_looks, source, session.trace, cells)
         return replace(session, trace=trace.detach())
+
+    def _prepare_looks(self, source: tn.ImageSource, config: tn.TNetConfig, mode: SamplingMode) -> None:
+        """Read what looks need of a file; who has a small picture does not wait for somebody else's large file."""
+        prepare = self._prepare_large_looks if source.width * source.height > LARGE_PIXELS else prepare_looks
+        prepare(source, config, mode)
 
     def _describe_looks(
         self, session: Session, plan: Looks, known: int, steps: Sequence[int] | None = None

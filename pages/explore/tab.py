@@ -28,6 +28,7 @@ from pages.server.rpc import (
     read_query,
 )
 from pages.server.sessions import (
+    PICTURE_REPLACED,
     SESSION_EXPIRED,
     SESSION_SECONDS,
     UPLOAD_FORGOTTEN,
@@ -67,7 +68,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     with gr.Row(elem_id="explore-top", elem_classes=place):
         with gr.Row(elem_id="explore-pick"):
             examples = gr.HTML(
-                render_gallery(explorer.list_pictures(spec), 0, explorer.find_dive(spec)),
+                draw_gallery(explorer, spec, 0),
                 js_on_load=build_mount_script("mountGallery", "click"),
                 **plain,
                 elem_id="explore-gallery",
@@ -101,20 +102,23 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         sent = push(
             sent, link=build_address(explorer, spec, where), request=request.describe(), example=selected, **extra
         )
-        gallery = render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec))
-        return [made, sent, gallery, render_warning(sentence)]
+        return [made, sent, draw_gallery(explorer, spec, selected), render_warning(sentence)]
 
     def show_problem(error: tn.TNetError) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), render_problem(str(error))]
 
     def attempt(order: PageCalls, spec: str, where: Where, tell: Tell | None = None, click: object = None) -> list[Any]:
-        """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile."""
+        """Open a picture under the checkpoint the page was at; change nothing if the page went elsewhere meanwhile.
+
+        Whether it did is asked last, here and below: an answer that is still drawn would arrive after a later one.
+        """
         picture_request = order.request_picture(spec, click)
         try:
             made, sent = explorer.open_picture(spec, where, tell, order.mode)
         except tn.TNetError as error:
             return show_problem(error) if order.reject(picture_request, spec) else nothing
-        return show(picture_request, spec, where, made, sent) if order.accept(picture_request, made, where) else nothing
+        answer = show(picture_request, spec, where, made, sent)
+        return answer if order.accept(picture_request, made, where) else nothing
 
     def on_load(order: PageCalls, request: gr.Request, progress: gr.Progress = PROGRESS) -> list[Any]:
         picture_request = order.request_checkpoint(explorer.landing)
@@ -122,37 +126,46 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             found = open_link(explorer, read_query(request), lambda what: progress(0, desc=what))
         except tn.TNetError as error:
             return [*still, *show_problem(error)]
+        changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
+        shown = show(
+            picture_request, found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore
+        )
         if not order.accept(picture_request, found.session, found.where, found.spec):
             return [*still, *nothing]
         order.mode = found.session.mode
-        changes = [found.spec, *list_updates(found.panel)] if found.panel is not None else still
-        return [
-            *changes,
-            *show(
-                picture_request, found.spec, found.where, found.session, found.sent, found.wrong, restore=found.restore
-            ),
-        ]
+        return [*changes, *shown]
 
     def on_example(order: PageCalls, spec: str, event: gr.EventData, progress: gr.Progress = PROGRESS) -> list[Any]:
-        sent = read_event(event)
-        number = sent.get("example")
+        """Open an example of the checkpoint that the page shows, which the server may have forgotten."""
+        clicked = read_event(event)
+        number, shown = clicked.get("example"), clicked.get("checkpoint")
         if number == "dive":
-            pictures = explorer.list_pictures(DIVE)
-            where = next((at for at, picture in enumerate(pictures) if picture.deep), -1)
-            return open_at(order, DIVE, where, spec, progress, opens="dive")
-        return [*still, *attempt(order, spec, number if type(number) is int else -1, click=sent.get("click"))]
+            return open_at(order, DIVE, explorer.find_deep_picture, spec, progress, opens="dive")
+        shown = shown if isinstance(shown, str) and shown else spec
+        made, *others = attempt(order, shown, number if type(number) is int else -1, click=clicked.get("click"))
+        found = shown if shown != spec and isinstance(made, Session) else gr.skip()
+        return [found, *still[1:], made, *others]
 
-    def on_upload(order: PageCalls, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
-        return attempt(order, spec, str(file), lambda what: progress(0, desc=what))
+    def bring(order: PageCalls, where: str, target: Any, spec: str, progress: gr.Progress) -> list[Any]:
+        """Open a picture under the checkpoint that the page's chooser names.
+
+        That is another one than the server knows of where it is on its way, or where the server forgot the page.
+        """
+        if isinstance(target, str) and target != spec:
+            return open_at(order, target, where, spec, progress)
+        return [*still, *attempt(order, spec, where, lambda what: progress(0, desc=what))]
+
+    def on_upload(order: PageCalls, target: Any, spec: str, file: str, progress: gr.Progress = PROGRESS) -> list[Any]:
+        return bring(order, str(file), target, spec, progress)
 
     def on_named(
-        order: PageCalls, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
-    ) -> list[Any]:
+        order: PageCalls, target: Any, spec: str, path: Any, request: gr.Request, progress: gr.Progress = PROGRESS
+    ) -> list[Any]:  # fmt: skip
         try:
             where = resolve_local_file(path, local=explorer.local and is_local_request(request))
         except tn.TNetError as error:
-            return show_problem(error)
-        return attempt(order, spec, where, lambda what: progress(0, desc=what))
+            return [*still, *show_problem(error)]
+        return bring(order, where, target, spec, progress)
 
     def on_checkpoint(
         order: PageCalls, target: str, spec: str, session: Session | None, progress: gr.Progress = PROGRESS
@@ -162,26 +175,31 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         return open_at(order, target if isinstance(target, str) else "", where, spec, progress)
 
     def open_at(
-        order: PageCalls, target: str, where: Where, spec: str, progress: gr.Progress, **extra: Any
+        order: PageCalls,
+        target: str,
+        where: Where | Callable[[], Where],
+        spec: str,
+        progress: gr.Progress,
+        **extra: Any,
     ) -> list[Any]:
         """Open a picture under another checkpoint than the one the page is at, or under the same.
 
-        `opens` names a part of the stage that is opened with it.
+        `where` may be what finds the picture. `opens` names a part of the stage that is opened with it.
         """
         progress(0, desc="Opening the checkpoint")
         picture_request = order.request_checkpoint(target)
         try:
             explorer.models.find_choice(target)
             new = explorer.build_panel(target)
+            place: Where = where() if callable(where) else where
             progress(0.5, desc="Looking at the picture")
-            made, sent = explorer.open_picture(target, where, mode=order.mode)
+            made, sent = explorer.open_picture(target, place, mode=order.mode)
         except tn.TNetError as error:
             if not order.reject(picture_request, spec):
                 return [*still, *nothing]
             return [gr.skip(), gr.update(value=spec), *still[2:], *show_problem(error)]
-        if not order.accept(picture_request, made, where):
-            return [*still, *nothing]
-        return [target, *list_updates(new), *show(picture_request, target, where, made, sent, **extra)]
+        answer = [target, *list_updates(new), *show(picture_request, target, place, made, sent, **extra)]
+        return answer if order.accept(picture_request, made, place) else [*still, *nothing]
 
     def on_sample(
         order: PageCalls, session: Session | None, event: gr.EventData, progress: gr.Progress = PROGRESS
@@ -200,11 +218,12 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             except tn.TNetError:
                 order.reject(picture_request, current.spec)
                 raise
+            link = build_address(explorer, current.spec, current.where)
+            sent = add_fields(sent, link=link, request=picture_request.describe())
             if not order.accept(picture_request, made, current.where):
                 raise tn.TNetError("Something else was chosen meanwhile.")
             order.mode = mode
-            link = build_address(explorer, current.spec, current.where)
-            return [made, add_fields(sent, link=link, request=picture_request.describe())]
+            return [made, sent]
 
         return order.answer(event, run, states=1)
 
@@ -216,8 +235,7 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
         if not order.is_at(spec):
             return [gr.skip()] * 3
         selected = order.where if isinstance(order.where, int) else None
-        gallery = render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec))
-        return [gallery, gr.update(visible=False), ""]
+        return [draw_gallery(explorer, spec, selected), gr.update(visible=False), ""]
 
     def on_steer(order: PageCalls, session: Session | None, event: gr.EventData) -> list[Any]:
         def run(call: dict[str, Any]) -> list[Any]:
@@ -226,9 +244,8 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
                 made, answer = explorer.steer(current, call)
                 if made is current:
                     return [gr.skip(), answer]
-                if order.find_session(session) is not current:
-                    raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
-                order.keep_session(made)
+                if not order.replace_session(current, made):
+                    raise tn.TNetError(PICTURE_REPLACED)
             return [made, answer]
 
         return order.answer(event, run, states=1)
@@ -240,13 +257,18 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
             parameters = parse_qsl(str(call.get("link", "")))
             if "example" not in dict(parameters):
                 raise SessionExpiredError(UPLOAD_FORGOTTEN)
-            picture_request = order.request_checkpoint(explorer.landing)
-            found = open_link(explorer, parameters, lambda what: progress(0, desc=what))
+            before = order.spec
+            picture_request = order.request_checkpoint(dict(parameters).get("checkpoint", explorer.default))
+            try:
+                found = open_link(explorer, parameters, lambda what: progress(0, desc=what))
+            except tn.TNetError:
+                order.reject(picture_request, before)
+                raise
+            link = build_address(explorer, found.spec, found.where)
+            sent = add_fields(found.sent, link=link, restore=found.restore, wrong=found.wrong)
             if not order.accept(picture_request, found.session, found.where, found.spec):
                 raise tn.TNetError("Something else was chosen meanwhile.")
             order.mode = found.session.mode
-            link = build_address(explorer, found.spec, found.where)
-            sent = add_fields(found.sent, link=link, restore=found.restore, wrong=found.wrong)
             return [found.spec, found.session, sent]
 
         return order.answer(event, run, states=2)
@@ -264,9 +286,10 @@ def build_explore_tab(explorer: Explorer, demo: gr.Blocks) -> Explored:
     # Of several quick clicks the last one counts: `order` sees to that. Gradio's own `always_last` repeats the first.
     examples.click(on_example, [order, opened], [opened, *panel_parts, *chosen], trigger_mode="multiple", **wait)
     read: dict[str, Any] = wait | {"show_progress": "full"}  # a large file takes seconds: what is done is told
-    upload.upload(on_upload, [order, opened, upload], chosen, **read)
+    everything = [opened, *panel_parts, *chosen]
+    upload.upload(on_upload, [order, chooser, opened, upload], everything, **read)
     if named is not None:
-        named.submit(on_named, [order, opened, named], chosen, preprocess=False, **read)
+        named.submit(on_named, [order, chooser, opened, named], everything, preprocess=False, **read)
     chooser.input(
         on_checkpoint, [order, chooser, opened, session], [opened, *panel_parts, *chosen],
         preprocess=False, **wait | {"show_progress": "full"},  # unknown ones get our own sentence
@@ -286,6 +309,11 @@ def build_path_field() -> gr.Textbox:
     """Build the field that names a file of the visitor's own computer: nothing of it is uploaded or copied."""
     hint = "or a file's path here, then Enter"
     return gr.Textbox(label="Open a file on this computer", placeholder=hint, max_lines=1, elem_id="explore-named")
+
+
+def draw_gallery(explorer: Explorer, spec: str, selected: int | None) -> str:
+    """Return the examples of a checkpoint as buttons."""
+    return render_gallery(explorer.list_pictures(spec), selected, explorer.find_dive(spec), spec)
 
 
 PROGRESS = gr.Progress(track_tqdm=True)  # downloads have a bar of their own

@@ -16,7 +16,7 @@ from gradio.routes import App
 from pydantic import ValidationError
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.access import is_uploaded
@@ -70,6 +70,11 @@ class RequestFilter:
         if (script := answer_script(scope)) is not None:
             await script(scope, receive, send)
             return
+        if scope["type"] == "http" and scope["method"] == "HEAD" and read_route(scope) == "/":
+            # Gradio asks its own server this when it starts, and gives up after 3 s: a busy host needs longer to build
+            # the page for it.
+            await Response(media_type="text/html")(scope, receive, send)
+            return
         try:
             receive = await self._check_request(scope, receive)
         except RefusedError as refusal:
@@ -98,9 +103,13 @@ class RequestFilter:
 
 
 def check_length(scope: Scope, most: int) -> None:
-    """Refuse a body that does not tell its length, or is too long: one cut off on the way would leave files behind."""
-    length = dict(scope["headers"]).get(b"content-length", b"")
-    if not length.isdigit():
+    """Refuse a body that does not tell its length, or is too long: one cut off on the way would leave files behind.
+
+    One that comes in chunks has no end before the last of them, whatever length it tells besides.
+    """
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length", b"")
+    if b"transfer-encoding" in headers or not length.isdigit():
         raise RefusedError(411, "The request does not tell its length.")
     if int(length) > most:
         raise RefusedError(413, f"The request is too large; {most} bytes are the limit.")

@@ -53,7 +53,8 @@ class ModelCache:
         self._models: LRUCache[str, TNet] = LRUCache(MAX_MODELS)
         self._cards: dict[str, CheckpointCard] = {}
         self._named: str | None = None  # by the user, at the start
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()  # never held while a file is read for long, or fetched
+        self._opening: dict[str, threading.Lock] = {}  # by spec: who holds one is opening that model
         self._choices = {entry.id: Choice(entry.id, entry.title, entry.examples) for entry in self._list_entries()}
 
     @classmethod
@@ -111,14 +112,25 @@ class ModelCache:
         return chosen
 
     def open(self, spec: str) -> TNet:
-        """Return the model of a choice; nothing that is not offered is opened."""
+        """Return the model of a choice; nothing that is not offered is opened.
+
+        Who asks for a model that is being opened waits for it, and nobody waits for another one: it may be downloaded.
+        """
+        model = self._find_model(spec)
+        if model is not None:
+            return model
+        self.find_choice(spec)
         with self._lock:
-            if spec in self._models:
-                return self._models[spec]
-            self.find_choice(spec)
-            if spec == UNTRAINED:
-                return self._remember(spec, self._optimise(build(preset(self._fallback), seed=0, device=self._device)))
-            return self._remember(spec, self._load(spec, self._add_problem))
+            opening = self._opening.setdefault(spec, threading.Lock())
+        with opening:
+            model = self._find_model(spec)
+            if model is None and spec == UNTRAINED:
+                model = self._optimise(build(preset(self._fallback), seed=0, device=self._device))
+            return self._remember(spec, model or self._load(spec, self._add_problem))
+
+    def _find_model(self, spec: str) -> TNet | None:
+        with self._lock:  # reading notes the use, too
+            return self._models.get(spec)
 
     def _load(self, spec: str, on_notice: Notice | None) -> TNet:
         model = load(spec, registry=self._registry, device=self._device, on_notice=on_notice)
@@ -141,20 +153,19 @@ class ModelCache:
 
         `preferred` comes before the others, unless the user named a checkpoint at the start.
         """
-        with self._lock:
-            first = self._named or preferred
-            for spec in sorted(filter(self._is_on_disk, self._choices), key=lambda spec: spec != first):
-                if self._try_to_open(spec):
-                    return spec
-            self._choices = {UNTRAINED: Choice(UNTRAINED, f"Untrained weights ({self._fallback})")} | self._choices
-            return UNTRAINED
+        first = self._named or preferred
+        for spec in sorted(filter(self._is_on_disk, list(self._choices)), key=lambda spec: spec != first):
+            if self._try_to_open(spec):
+                return spec
+        self._choices = {UNTRAINED: Choice(UNTRAINED, f"Untrained weights ({self._fallback})")} | self._choices
+        return UNTRAINED
 
     def _try_to_open(self, spec: str) -> bool:
         try:
             self.open(spec)
         except TNetError as error:
             self._add_problem(str(error))
-            del self._choices[spec]
+            self._choices.pop(spec, None)
             return False
         return True
 
@@ -181,7 +192,8 @@ class ModelCache:
         return config is not None and config.is_baseline
 
     def _remember(self, spec: str, model: TNet) -> TNet:
-        self._models[spec] = model
+        with self._lock:
+            self._models[spec] = model
         return model
 
 

@@ -75,6 +75,7 @@ class PageCalls:
         self.mode = AS_TRAINED  # how the visitor wants pictures to be looked at
         self._name = secrets.token_hex(4)  # numbers of requests begin anew when a server has forgotten a page
         self._running: set[int | None] = set()
+        self._lock = threading.Lock()  # of what follows and of what runs
         self._requests = 0
         self._clicks = 0
         self._accepted = 0
@@ -93,18 +94,20 @@ class PageCalls:
         """
         call, kept = read_event(event), [gr.skip()] * states
         number = call.get("id") if type(call.get("id")) is int else None
-        if number is not None and number in self._running:
+        with self._lock:
+            is_running = number is not None and number in self._running
+            self._running.add(number)
+        if is_running:
             content: Any = {"kind": "working"}
         else:
-            if number is not None:
-                self._running.add(number)
             try:
                 *kept, content = run(call)
             except tn.TNetError as error:
                 kind = "expired" if isinstance(error, SessionExpiredError) else "problem"
                 content = {"kind": kind, "sentence": str(error)}
             finally:
-                self._running.discard(number)
+                with self._lock:
+                    self._running.discard(number)
         text = content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))
         attempt = call.get("attempt")
         return [*kept, add_fields(text, id=number, attempt=attempt if type(attempt) is int else None)]
@@ -114,9 +117,19 @@ class PageCalls:
         newest = None if self._session is None else self._session()
         return session if session is None or newest is None else newest
 
-    def keep_session(self, session: Session) -> None:
-        """Note the session that a page was given."""
-        self._session = weakref.ref(session)
+    def replace_session(self, session: Session | None, made: Session) -> bool:
+        """Note that `made` took the place of a session; return False where the page shows another one meanwhile."""
+        with self._lock:
+            newest = None if self._session is None else self._session()
+            if newest is not None and newest is not session:
+                return False
+            self._session = weakref.ref(made)
+            return True
+
+    @property
+    def spec(self) -> str | None:
+        """The checkpoint the page is at, or is going to; None until one was asked for."""
+        return self._spec
 
     # Which picture is shown ------------------------------------------------------------------------
 
@@ -125,17 +138,22 @@ class PageCalls:
 
         The page counts its clicks on pictures: one that arrives after a later one is outdated from the start.
         """
-        if type(click) is int and click < self._clicks:
-            return PictureRequest(0, spec, self._name)
-        self._clicks = click if type(click) is int else self._clicks
+        with self._lock:
+            if type(click) is int and click < self._clicks:
+                return PictureRequest(0, spec, self._name)
+            self._clicks = click if type(click) is int else self._clicks
+            return self._number(spec)
+
+    def _number(self, spec: str) -> PictureRequest:
         self._requests += 1
         return PictureRequest(self._requests, spec, self._name)
 
     def request_checkpoint(self, spec: str) -> PictureRequest:
         """Note a request for another checkpoint: from now on it is the one that decides."""
-        request = self.request_picture(spec)
-        self._spec, self._opening = spec, request.number
-        return request
+        with self._lock:
+            request = self._number(spec)
+            self._spec, self._opening = spec, request.number
+            return request
 
     def is_at(self, spec: str) -> bool:
         """Tell whether this is still the checkpoint the page is at, or is going to."""
@@ -146,21 +164,23 @@ class PageCalls:
 
         `spec` is the checkpoint it turned out to be under, where that is another one than was asked for.
         """
-        if not self._is_current(request):
-            return False
-        self._accepted, self.where, self._spec = request.number, where, spec or request.spec
-        self.keep_session(session)
-        return True
+        with self._lock:
+            if not self._is_current(request):
+                return False
+            self._accepted, self.where, self._spec = request.number, where, spec or request.spec
+            self._session = weakref.ref(session)
+            return True
 
     def _is_current(self, request: PictureRequest) -> bool:
         return self.is_at(request.spec) and request.number >= max(self._accepted, self._opening)
 
-    def reject(self, request: PictureRequest, spec: str) -> bool:
+    def reject(self, request: PictureRequest, spec: str | None) -> bool:
         """Note that a request failed: the page stays at `spec`. Return whether it still wants to hear about it."""
-        is_current = self._is_current(request)
-        if request.number == self._opening:
-            self._spec = spec
-        return is_current
+        with self._lock:
+            is_current = self._is_current(request)
+            if request.number == self._opening:
+                self._spec = spec
+            return is_current
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ SESSION_EXPIRED = "The server has forgotten this page, which was left alone for 
 UPLOAD_FORGOTTEN = (
     "The server has forgotten your picture, since the page was left alone or the server restarted: upload it again."
 )
+PICTURE_REPLACED = "Another picture was chosen meanwhile: choose this one again to go on."
 NO_PICTURE = "No picture was looked at yet: as soon as Explore shows one, it is here too."
 
 
@@ -45,7 +46,7 @@ class Session:
     def check_scene(self, scene: Any) -> None:
         """Refuse a page that was sent another picture than this one."""
         if scene != self.scene:
-            raise tn.TNetError("Another picture was chosen meanwhile: choose this one again to go on.")
+            raise tn.TNetError(PICTURE_REPLACED)
 
 
 class SessionExpiredError(tn.TNetError):

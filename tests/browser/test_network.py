@@ -188,6 +188,22 @@ def test_a_server_that_restarts_asks_for_an_upload_again(site: Any, tmp_path: Pa
     expect(page.locator(f"#explore-stage {BUSY}")).to_have_count(0)
 
 
+def test_code_that_does_not_arrive_is_said(site: Any) -> None:
+    page = site.page
+    for module in ("zoom", "tour"):
+        page.route(f"**/explore/{module}.js", lambda route: route.abort())
+    page.keyboard.press("z")
+    expect(page.locator("#explore-stage .tn-sentence")).to_contain_text("could not be loaded: check the connection")
+    page.locator("[data-opens=tour]").first.click()
+    expect(page.locator("#tn-not-loaded")).to_contain_text("could not be loaded: check the connection")
+
+
+def test_a_click_on_an_example_names_the_checkpoint_that_the_page_shows(site: Any) -> None:
+    with site.page.expect_request("**/queue/join*") as made:
+        site.page.locator(".tn-example").nth(1).click()
+    assert made.value.post_data_json["event_data"] == {"example": 1, "checkpoint": "deep", "click": 1}
+
+
 def test_a_network_that_takes_three_seconds_ends_at_what_was_chosen_last(site: Any) -> None:
     """Every request waits on its way; the first of two is held up even longer, so that their answers cross."""
     page, held = site.page, list[Route]()

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 import tnet_core as tn
 from tests.support.golden import FLOPS, NUMBERS, build_golden_scene, build_golden_texts
 from tests.support.models import TINY, TINY_3L, picture, tiny
 from tnet_core import explain
-from viz.web.join import read_modules
-from viz.web.modules import build_address, build_web_head
+from viz.web.join import ENTRY, read_modules
+from viz.web.modules import build_address, build_sent_modules, build_web_head
 
 CLOSE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}  # weights and projections travel as float32
 DERIVE = """async ({ sent, budgets, cases }) => {
@@ -220,5 +220,23 @@ def test_code_that_cannot_be_loaded_is_said_once_on_the_page(browser: BrowserCon
             "A part of this page could not be loaded: check the connection and reload the page."
         ]
         assert f"http://localhost/below/{build_address('main.js')}" in asked  # relative to the page
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("function", ["mountCompare", "mountAccuracy", "openLinkedStep", "saveChart"])
+def test_code_that_is_loaded_later_and_cannot_be_is_said_too(browser: BrowserContext, function: str) -> None:
+    opened, entry = browser.new_page(), f"http://localhost/{build_address(ENTRY)}"
+    try:
+        text = f"<!doctype html><head>{build_web_head()}</head><body class=gradio-container><p>The page</p>"
+        opened.route("http://localhost/**", lambda route: route.fulfill(status=404, body=""))
+        opened.route("http://localhost/", lambda route: route.fulfill(body=text, content_type="text/html"))
+        code = build_sent_modules()[ENTRY]
+        opened.route(entry, lambda route: route.fulfill(body=code, content_type="text/javascript"))
+        opened.goto("http://localhost/")
+        opened.evaluate(f"async () => TNet('{function}', document.body, document.body)")
+        expect(opened.locator("[role=alert]")).to_have_text(
+            "A part of this page could not be loaded: check the connection and reload the page."
+        )
     finally:
         opened.close()

@@ -84,11 +84,13 @@ def build_hub_picture(name: str, path: Path, credit: str) -> ExamplePicture:
     return ExamplePicture(words[:1].upper() + words[1:], path, credit)
 
 
-def render_gallery(pictures: Sequence[ExamplePicture], selected: int | None, dive: ExamplePicture | None = None) -> str:
-    """Render buttons of the examples; `data-example` is what a click reports. `dive` is of another checkpoint."""
+def render_gallery(
+    pictures: Sequence[ExamplePicture], selected: int | None, dive: ExamplePicture | None = None, checkpoint: str = ""
+) -> str:
+    """Render buttons of a checkpoint's examples; a click reports `data-example`. `dive` is of another checkpoint."""
     shown = [(picture, _encode_thumbnail(picture)) for picture in pictures]
     further = None if dive is None else (dive, _encode_thumbnail(dive))
-    return render_macro("explore/explore.html", "gallery", shown, selected, further)
+    return render_macro("explore/explore.html", "gallery", shown, selected, further, checkpoint)
 
 
 def render_invitation(kind: str, classes: int) -> str:

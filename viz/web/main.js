@@ -15,7 +15,7 @@ export function mountExplore(element, host) {
   const stage = element.querySelector(".tn-stage");
   document.addEventListener("click", event => {
     const button = event.target.closest?.("[data-opens]");
-    if (button && stage.isConnected) openPart(button.dataset.opens, stage, look, button);
+    if (button && stage.isConnected) window.TNet("openPart", button.dataset.opens, stage, look, button);
   });
   openLinked(stage, look);
   followAddress();
@@ -34,8 +34,9 @@ export function mountEnd(element) {
   watcher.observe(document.body, { subtree: true, attributes: true, attributeFilter: ["data-state"] });
 }
 
-// Parts of Explore that a click opens, from wherever on the page.
-async function openPart(name, stage, look, button) {
+// Parts of Explore that a click opens, from wherever on the page. Called by way of `TNet`, which says it on the page
+// where their code cannot be loaded; so are the functions below that load code.
+export async function openPart(name, stage, look, button) {
   if (stage.offsetParent === null) showExplore();
   if (name === "tour") (await import("./explore/tour.js")).openTour(stage, look, 1, button);
   const share = async () => {
@@ -43,7 +44,7 @@ async function openPart(name, stage, look, button) {
     const isOfThis = scoreOf === String(look()?.scene.scene);
     (await import("./explore/share.js")).openShare(stage, look, call, isOfThis ? score : "");
   };
-  if (name === "share") share();
+  if (name === "share") await share();
   if (name === "dive") (await import("./explore/dive.js")).openDive(stage, look, call, button);
   if (name === "game") (await import("./explore/game.js")).openGame(stage, look, button, share);
 }
@@ -52,14 +53,18 @@ async function openPart(name, stage, look, button) {
 function openLinked(stage, look) {
   const parameters = new URLSearchParams(location.search);
   if (!parameters.has("tour") && !parameters.has("game")) return;
-  const watcher = new MutationObserver(async () => {
+  const watcher = new MutationObserver(() => {
     if (stage.dataset.state !== "shown") return;
     watcher.disconnect();
-    if (parameters.has("game")) openPart("game", stage, look, null);
-    const { linkedStep, openTour } = await import("./explore/tour.js");
-    if (linkedStep()) openTour(stage, look, linkedStep());
+    if (parameters.has("game")) window.TNet("openPart", "game", stage, look, null);
+    window.TNet("openLinkedStep", stage, look);
   });
   watcher.observe(stage, { attributes: true, attributeFilter: ["data-state"] });
+}
+
+export async function openLinkedStep(stage, look) {
+  const { linkedStep, openTour } = await import("./explore/tour.js");
+  if (linkedStep()) openTour(stage, look, linkedStep());
 }
 
 // Explore is the first tab.
@@ -87,13 +92,16 @@ document.addEventListener("click", event => {
 });
 
 // Saves a chart: a button names the element that holds it, the format and the file.
-document.addEventListener("click", async event => {
+document.addEventListener("click", event => {
   const button = event.target.closest?.("[data-chart]");
   const chart = button && document.querySelector(button.dataset.chart);
-  if (!chart) return;
+  if (chart) window.TNet("saveChart", chart, button);
+});
+
+export async function saveChart(chart, button) {
   const { figureOf, pngOf } = await import("./ui/figure.js");
   const { format, name } = button.dataset;
   const drawing = figureOf(chart, name);
   const file = format === "svg" ? new Blob([drawing.text], { type: "image/svg+xml" }) : await pngOf(drawing);
   save(file, `${safePart(name, 90)}.${format}`);
-});
+}

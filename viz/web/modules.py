@@ -32,7 +32,8 @@ def build_web_head() -> str:
     """Return the part of a document's head that loads the modules and defines `TNet(name, …)`.
 
     A component's script may run before the modules are there, and a server may be gone before they are: `TNet` waits
-    for the entry module, calls its function of that name, and says so on the page where that fails.
+    for the entry module, calls its function of that name, which may load further ones, and says so on the page where
+    that fails.
     """
     link = f'<link rel="modulepreload" href="{build_address(ENTRY)}">'
     return f"{link}<script>{_LOADER.replace('ENTRY', build_address(ENTRY))}</script>"
@@ -46,7 +47,7 @@ def build_mount_script(function: str, *events: str) -> str:
 
 _LOADER = """window.TNet = async (name, ...given) => {
   try {
-    return (await import("./ENTRY"))[name](...given);
+    return await (await import("./ENTRY"))[name](...given);
   } catch (problem) {
     console.error(problem);
     if (document.getElementById("tn-not-loaded")) return;

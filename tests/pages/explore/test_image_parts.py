@@ -6,6 +6,8 @@ import base64
 import hashlib
 import io
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -189,6 +191,40 @@ def test_a_large_file_is_read_before_the_turn_of_its_traversal(
     path = tiff(tmp_path / "a.tif", scene(300, 420), tile=64)
     before, while_looking = count_pixels_read(explorer, path, monkeypatch)
     assert before > 0 and while_looking == 0
+
+
+class HugePicture(tn.ImageSource):
+    """A picture of somebody else that is read for as long as the test wants."""
+
+    width = height = 10_000
+    sha256, hashed = "0" * 64, "pixels"
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        self.begun.set()
+        assert self.go.wait(60)
+        return np.zeros((len(rows), len(cols), 3), np.uint8)
+
+    def resized(self, box: tuple[int, int, int, int], size: tuple[int, int]) -> np.ndarray:
+        return np.zeros((*size[::-1], 3), np.uint8)
+
+
+def test_a_small_picture_does_not_wait_until_a_large_file_of_another_visitor_is_read(
+    explorer: Explorer, tmp_path: Path
+) -> None:
+    Image.fromarray(scene(90, 120)).save(tmp_path / "mine.png")
+    huge, spec = HugePicture(), explorer.landing
+    with ThreadPoolExecutor(2) as pool:
+        other = pool.submit(explorer.traverse, spec, huge)
+        try:
+            assert huge.begun.wait(60)
+            mine, _ = pool.submit(explorer.open_picture, spec, str(tmp_path / "mine.png")).result(30)
+            assert mine.trace.locations and not other.done()
+        finally:
+            huge.go.set()
+        assert other.result(60).locations
 
 
 def test_a_large_file_is_hashed_for_a_trace_or_a_report_and_not_before(

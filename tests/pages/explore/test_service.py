@@ -132,6 +132,21 @@ def test_a_page_with_a_thousand_classes_and_all_looks_stays_within_its_limits(tm
     assert len(pickle.dumps(session)) <= 1_000_000
 
 
+def test_no_look_is_taken_for_steps_that_are_not_there(deep: tuple[Explorer, str]) -> None:
+    explorer, file = deep
+    session, _ = explorer.open_picture(explorer.landing, file)
+    first = session.trace.locations[0]
+    cell = next(index for index in range(9) if index not in {k.index for k in session.trace.locations if k.parent == 0})
+    for add, steps in (
+        ({"parent": 0, "index": cell}, [3]),
+        ({"parent": 0, "index": cell}, [1, "x"]),
+        ({"parent": first.parent, "index": first.index}, [2]),  # of the plan already
+    ):
+        with BackboneCalls(explorer.models.open(explorer.landing)) as calls, pytest.raises(tn.TNetError, match="step"):
+            explorer.steer(session, {"plan": [0], "add": add, "steps": steps})
+        assert calls.batches == []
+
+
 def test_looks_by_hand_have_an_end(deep: tuple[Explorer, str], monkeypatch: pytest.MonkeyPatch) -> None:
     explorer, file = deep
     session, _ = explorer.open_picture(explorer.landing, file)
@@ -207,8 +222,8 @@ def test_a_page_that_missed_an_answer_is_sent_the_looks_it_lacks(deep: tuple[Exp
         assert [look["index"] for look in sent["looks"]] == cells[:taken]
         assert len(np.frombuffer(base64.b64decode(sent["projections"]), "<f4")) == taken * 7
         assert len(json.dumps(sent)) < 25_000
-    _, sent = explorer.steer(lost, {"plan": [0, count], "steps": [2]})
-    assert sent["weights"]["sets"] == [(0, count)]  # the others are known
+    _, sent = explorer.steer(lost, {"plan": [0, count], "steps": [2] * 100_000})
+    assert sent["weights"]["sets"] == [(0, count)]  # once, and the others are known
 
 
 def test_looks_that_are_added_open_grids_of_their_own(deep: tuple[Explorer, str]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 import tnet_core as tn
+from pages.explore import tab
 from pages.explore.service import Explorer
 from pages.explore.tab import build_explore_tab
 from pages.server.model_cache import ModelCache
@@ -36,6 +37,7 @@ class Page:
             build_explore_tab(explorer, demo)
         self._handlers: dict[str, Callable[..., list[Any]]] = {str(fn.name): fn.fn for fn in demo.fns.values() if fn.fn}
         self.explorer, self.order, self.opened, self.session = explorer, PageCalls(), explorer.landing, None
+        self.chooser = explorer.landing
         self._pool = ThreadPoolExecutor(4)
 
     def begin(self, name: str, *given: Any, data: Any = None, query: Any = ()) -> Future[list[Any]]:
@@ -43,7 +45,7 @@ class Page:
         made = {
             "on_load": lambda: (SimpleNamespace(query_params=dict(query)), _no_progress),
             "on_example": lambda: (self.opened, SimpleNamespace(_data=data)),
-            "on_upload": lambda: (self.opened, *given),
+            "on_upload": lambda: (self.chooser, self.opened, *given),
             "on_checkpoint": lambda: (*given, self.opened, self.session, _no_progress),
             "on_more": lambda: (self.opened,),
             "on_steer": lambda: (self.session, SimpleNamespace(_data=data)),
@@ -55,8 +57,8 @@ class Page:
         """A handler until its end; what it answers is kept."""
         answer = self.begin(name, *given, **more).result(60)
         if name in ("on_load", "on_example", "on_checkpoint", "on_reopen") and answer[0] != SKIPPED:
-            self.opened = answer[0]
-        at = {"on_load": 6, "on_example": 6, "on_checkpoint": 6, "on_reopen": 1}.get(name, 0)
+            self.opened = self.chooser = answer[0]
+        at = {"on_load": 6, "on_example": 6, "on_upload": 6, "on_checkpoint": 6, "on_reopen": 1}.get(name, 0)
         if name != "on_more" and answer[at] != SKIPPED:
             self.session = answer[at]
         return answer
@@ -121,7 +123,7 @@ def test_an_upload_that_ends_after_the_checkpoint_was_changed_changes_nothing(
     changed = page.do("on_checkpoint", "birds")
     assert changed[0] == "birds" and json.loads(changed[7])["title"] == "Nuthatch"
     slow[0].go.set()
-    assert late.result(60) == [SKIPPED] * 4
+    assert late.result(60) == [SKIPPED] * 10
 
 
 def test_an_upload_that_fails_after_the_checkpoint_was_changed_says_nothing(page: Page, slow: tuple[Slow, str]) -> None:
@@ -129,7 +131,7 @@ def test_an_upload_that_fails_after_the_checkpoint_was_changed_says_nothing(page
     page.do("on_checkpoint", "birds")
     Path(slow[1]).unlink()
     slow[0].go.set()
-    assert late.result(60) == [SKIPPED] * 4
+    assert late.result(60) == [SKIPPED] * 10
 
 
 def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow, str]) -> None:
@@ -137,7 +139,26 @@ def test_of_two_pictures_the_one_chosen_last_stays(page: Page, slow: tuple[Slow,
     quick = page.do("on_example", data={"example": 2})
     assert json.loads(quick[7])["title"] == page.explorer.list_pictures("deep")[2].title
     slow[0].go.set()
-    assert late.result(60) == [SKIPPED] * 4
+    assert late.result(60) == [SKIPPED] * 10
+
+
+def test_a_picture_that_is_still_drawn_when_a_later_one_is_shown_is_dropped(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, draw = Slow(), tab.draw_gallery
+
+    def draw_slowly(explorer: Explorer, spec: str, number: int | None) -> str:
+        if number == 1:
+            wait()
+        return draw(explorer, spec, number)
+
+    monkeypatch.setattr(tab, "draw_gallery", draw_slowly)
+    late = page.begin("on_example", data={"example": 1})
+    assert wait.begun.wait(60)
+    quick = page.do("on_example", data={"example": 2})
+    assert json.loads(quick[7])["title"] == page.explorer.list_pictures("deep")[2].title
+    wait.go.set()
+    assert late.result(60) == [SKIPPED] * 10
 
 
 def test_more_examples_that_come_after_the_checkpoint_was_changed_are_not_shown(
@@ -229,3 +250,58 @@ def test_a_page_that_was_forgotten_finds_its_example_again_and_asks_for_an_uploa
     assert answer["restore"]["steer"]["looks"][0]["index"] == cell
     *states, refused = new.do("on_reopen", data={"link": "checkpoint=deep&looks=2,1", "id": 6})
     assert states == [SKIPPED] * 2 and "upload it again" in json.loads(refused)["sentence"]
+
+
+def test_a_page_that_was_forgotten_goes_on_under_the_checkpoint_that_it_shows(page: Page, tmp_path: Path) -> None:
+    Image.fromarray(picture(90, 120, seed=5)).save(tmp_path / "mine.png")
+    forgotten = Page(page.explorer)  # the server takes it for one that has just come
+    assert forgotten.opened == "deep"
+    opened, *_, session, view, gallery, _ = forgotten.do("on_example", data={"example": 0, "checkpoint": "birds"})
+    assert (opened, session.spec, json.loads(view)["title"]) == ("birds", "birds", "Nuthatch")
+    assert 'data-checkpoint="birds"' in gallery
+    forgotten = Page(page.explorer)
+    forgotten.chooser = "birds"
+    opened, chooser, *_, session, view, _, _ = forgotten.do("on_upload", str(tmp_path / "mine.png"))
+    assert (opened, chooser["value"], session.spec) == ("birds", "birds", "birds")
+    for nonsense in ("nowhere", 7, ["birds"], None, ""):
+        forgotten = Page(page.explorer)
+        answer = forgotten.do("on_example", data={"example": 0, "checkpoint": nonsense})
+        named = isinstance(nonsense, str) and nonsense != ""
+        assert ("is not offered here" in answer[-1]) == named and answer[0] == SKIPPED
+
+
+def test_an_example_of_the_checkpoint_before_is_not_opened_under_the_next_one(page: Page) -> None:
+    page.do("on_checkpoint", "birds")  # the visitor has not seen that yet, and clicks
+    assert page.do("on_example", data={"example": 1, "checkpoint": "deep"}) == [SKIPPED] * 10
+
+
+def test_a_dive_without_its_checkpoint_gets_a_sentence(page: Page) -> None:
+    answer = page.do("on_example", data={"example": "dive"})
+    assert "is not offered here" in answer[-1] and page.order.is_at("deep")
+
+
+def test_a_page_that_is_opened_again_neither_loses_a_later_click_nor_its_checkpoint(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.do("on_checkpoint", "birds")
+    wait, open_picture = Slow(), page.explorer.open_picture
+
+    def open_slowly(spec: str, where: Any, *how: Any, **more: Any) -> Any:
+        if not wait.begun.is_set():
+            wait()
+        return open_picture(spec, where, *how, **more)
+
+    monkeypatch.setattr(page.explorer, "open_picture", open_slowly)
+    late = page.begin("on_reopen", data={"link": "checkpoint=birds&example=nuthatch", "id": 1})
+    assert wait.begun.wait(60)
+    clicked = page.do("on_example", data={"example": 0, "checkpoint": "birds"})
+    assert json.loads(clicked[7])["title"] == "Nuthatch"
+    wait.go.set()
+    assert json.loads(late.result(60)[2])["sentence"] == "Something else was chosen meanwhile."
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise tn.TNetError("This picture cannot be read.")
+
+    monkeypatch.setattr(page.explorer, "open_picture", fail)
+    [*_, said] = page.do("on_reopen", data={"link": "checkpoint=deep&example=harbour", "id": 2})
+    assert json.loads(said)["kind"] == "problem" and page.order.is_at("birds") and not page.order.is_at("deep")

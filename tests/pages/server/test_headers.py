@@ -49,6 +49,12 @@ def test_a_page_is_compressed_and_has_every_header() -> None:
     assert {name.lower(): value for name, value in HEADERS.items()}.items() <= headers.items()
 
 
+def test_whether_the_page_is_there_is_answered_without_building_it() -> None:
+    headers, body = ask("/", "HEAD")
+    assert body == b"" and "content-encoding" not in headers and headers["content-type"].startswith("text/html")
+    assert {name.lower(): value for name, value in HEADERS.items()}.items() <= headers.items()
+
+
 def test_an_event_is_sent_at_once_and_compressed() -> None:
     headers, body = ask("/gradio_api/queue/data")
     assert headers["content-encoding"] == "gzip" and headers["vary"] == "Accept-Encoding"

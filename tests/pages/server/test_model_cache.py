@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +125,32 @@ def test_a_start_does_not_wait_for_the_hub(hub: LocalHub, checkpoint: Path) -> N
     assert hub.requests == []
     assert specs(found) == [UNTRAINED, "remote"]
     assert found.open("remote").class_names == NAMES
+
+
+def test_nobody_waits_for_a_checkpoint_that_another_visitor_downloads(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cache(entry_fields(checkpoint), entry_fields(checkpoint, id="far", title="Far"), beside=checkpoint)
+    begun, go, load, loads = threading.Event(), threading.Event(), found._load, list[str]()
+
+    def load_slowly(spec: str, on_notice: Any) -> tn.TNet:
+        loads.append(spec)
+        if spec == "far":
+            begun.set()
+            assert go.wait(60)
+        return load(spec, on_notice)
+
+    monkeypatch.setattr(found, "_load", load_slowly)
+    with ThreadPoolExecutor(3) as pool:
+        far = [pool.submit(found.open, "far") for _ in range(2)]
+        try:
+            assert begun.wait(60)
+            near = pool.submit(found.open, "birds").result(60)
+            assert found.list_cards() == found.list_cards() and not any(one.done() for one in far)
+        finally:
+            go.set()
+        assert far[0].result(60) is far[1].result(60) is not near
+    assert sorted(loads) == ["birds", "far"]  # each once
 
 
 def test_an_unreachable_hub_is_one_sentence_and_the_choice_stays(

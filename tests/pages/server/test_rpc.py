@@ -6,7 +6,7 @@ import copy
 import gc
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ import gradio as gr
 import pytest
 
 import tnet_core as tn
-from pages.server.rpc import PageCalls, push
+from pages.server.rpc import PageCalls, PictureRequest, push
 from pages.server.sessions import SESSION_EXPIRED, Session, require_session
 
 SHOWN = Session("a", 0, None)  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def test_every_page_has_calls_of_its_own_and_no_session_is_kept_by_them() -> Non
     calls = PageCalls()
     assert copy.deepcopy(calls) is not calls
     session = Session("a", 0, None)  # type: ignore[arg-type]
-    calls.keep_session(session)
+    assert calls.replace_session(SHOWN, session)
     assert calls.find_session(SHOWN) is session and calls.find_session(None) is None
     del session
     gc.collect()
@@ -107,6 +107,34 @@ def test_a_click_that_overtook_an_earlier_one_counts_as_the_later() -> None:
     assert order.accept(order.request_picture("a", click=3), SHOWN)
     assert order.accept(order.request_picture("a", click="nonsense"), SHOWN)
     assert order.accept(order.request_picture("a", click=4), SHOWN)
+
+
+def test_looks_that_were_added_to_the_picture_before_do_not_take_the_place_of_the_next_one() -> None:
+    order, next_one, with_looks = PageCalls(), copy.copy(SHOWN), copy.copy(SHOWN)
+    assert order.accept(order.request_picture("a"), SHOWN)
+    assert order.accept(order.request_picture("a"), next_one)
+    assert not order.replace_session(SHOWN, with_looks)
+    assert order.find_session(SHOWN) is next_one
+    assert order.replace_session(next_one, with_looks) and order.find_session(SHOWN) is with_looks
+
+
+def test_of_two_answers_at_the_same_moment_the_one_to_the_later_question_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order, decide, waits = PageCalls(), PageCalls._is_current, list[bool]()
+    earlier, later = order.request_picture("a"), order.request_picture("a")
+    with ThreadPoolExecutor(1) as pool:
+
+        def decide_slowly(calls: PageCalls, request: PictureRequest) -> bool:
+            decided = decide(calls, request)
+            if request is earlier:  # the other answer comes in between, if it can
+                other = pool.submit(order.accept, later, SHOWN, 2)
+                waits.append(not wait([other], 0.3).done)
+            return decided
+
+        monkeypatch.setattr(PageCalls, "_is_current", decide_slowly)
+        assert order.accept(earlier, SHOWN, 1)
+    assert waits == [True] and order.where == 2
 
 
 def test_a_picture_of_the_checkpoint_before_is_dropped() -> None:

@@ -68,7 +68,7 @@ def test_whatever_a_page_makes_the_server_hold_is_forgotten_in_time(site: gr.Blo
 def test_calls_of_a_page_do_not_keep_its_session() -> None:
     trace: Any = None
     calls, session = PageCalls(), Session("birds", 0, trace)
-    calls.keep_session(session)
+    assert calls.replace_session(None, session)
     assert calls._session is not None and calls._session() is session
     del session
     gc.collect()

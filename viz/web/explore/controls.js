@@ -1,7 +1,7 @@
 // Stepping, playing, sliders, keys, and files to take along.
 
 import { formatCount, short } from "../core/text.js";
-import { build } from "../ui/dom.js";
+import { build, loadCode } from "../ui/dom.js";
 import { replayCommand, save } from "./link.js";
 
 export function buildTransport(stage, scene, onBudget) {
@@ -124,8 +124,6 @@ export function drawExport(panel, { scene }) {
   place.textContent = replayCommand(scene);
 }
 
-const NOT_LOADED = "The code for this file could not be loaded: reload the page.";
-
 // `look` gives what is on the page; `host` may be able to `take` files from the server.
 export function mountExport(stage, look, host) {
   const panel = stage.querySelector(".tn-export");
@@ -138,7 +136,7 @@ export function mountExport(stage, look, host) {
     panel.setAttribute("aria-busy", "true");
     line.textContent = "";
     try {
-      const { makeFile } = await import("./export.js").catch(() => Promise.reject(new Error(NOT_LOADED)));
+      const { makeFile } = await loadCode(import("./export.js"));
       const [blob, name] = await makeFile(button.dataset.file, stage, view, host);
       save(blob, name);
       const size = blob.size < 1e6 ? `${short(blob.size / 1e3)} kB` : `${short(blob.size / 1e6)} MB`;

@@ -2,6 +2,7 @@
 // of a report are asked of the server. What draws a figure or a report is loaded when one is made.
 
 import { formatCount } from "../core/text.js";
+import { loadCode } from "../ui/dom.js";
 import { fileName, replayCommand } from "./link.js";
 
 const FIGURES = {
@@ -37,7 +38,7 @@ export async function makeFile(what, stage, view, host) {
   const named = (name, extension) => fileName(scene, name, extension);
   const [kind, format] = what.split(".");
   if (kind in FIGURES) {
-    const { figureOf, pngOf } = await import("../ui/figure.js");
+    const { figureOf, pngOf } = await loadCode(import("../ui/figure.js"));
     const panel = stage.querySelector(FIGURES[kind]);
     const checkpoint = scene.evidence.title || scene.evidence.source;
     const looks = formatCount(view.looks.length, "look", "looks");
@@ -47,12 +48,12 @@ export async function makeFile(what, stage, view, host) {
       : [await pngOf(drawing), named(kind, "png")];
   }
   if (kind === "csv") {
-    const { ledgerCsv } = await import("./ledger_csv.js");
+    const { ledgerCsv } = await loadCode(import("./ledger_csv.js"));
     return [new Blob([ledgerCsv(view)], { type: "text/csv" }), named("ledger", "csv")];
   }
   if (kind === "report") {
     await addPictureHash(scene, host);
-    const { reportOf } = await import("../report/report.js");
+    const { reportOf } = await loadCode(import("../report/report.js"));
     const parts = await askForFile(host, "report", scene);
     return [await reportOf(view, parts, replayCommand(scene)), named("report", "html")];
   }

@@ -9,6 +9,7 @@ import { drawMoment } from "./moment.js";
 import { buildCut, buildLooks, drawCurve, drawDecision, drawLooks, stepAt } from "./panels.js";
 import { createPlayback, mayArrive } from "./playback.js";
 import { drawSteered, followNetwork, goTo, openState, takePlan, toggleLook, unknownSteps, viewOf } from "./state.js";
+import { loadCode } from "../ui/dom.js";
 import { buildPicture, drawCost, drawPicture, previewCell } from "../ui/picture.js";
 
 // `host` has the scene that is to be shown and calls the server; one that `isAlone`, such as a report, has no server.
@@ -256,8 +257,13 @@ export function mountStage(element, host) {
     pause();
     draw();
     if (!zoom) {
-      const { mountZoom } = await import("./zoom.js");
-      zoom ??= mountZoom(stage, () => state && viewOf(state), host);
+      try {
+        const { mountZoom } = await loadCode(import("./zoom.js"));
+        zoom ??= mountZoom(stage, () => state && viewOf(state), host);
+      } catch (problem) {
+        say(problem.message);
+        return;
+      }
     }
     zoom.open(
       button.dataset.zoom === "newest" ? (viewOf(state).newest ?? -1) + 1 : Number(button.dataset.zoom),

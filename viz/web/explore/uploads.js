@@ -28,7 +28,8 @@ function onDrop(event) {
   if (event.type === "drop") give(findPicture(event.dataTransfer.files) ?? event.dataTransfer.files[0]);
 }
 
-// A click on an example sends its number, or "dive", and how many clicks there were: requests may overtake one another.
+// A click on an example sends its number, or "dive", the checkpoint whose examples these are, and how many clicks there
+// were: requests may overtake one another.
 let clicks = 0;
 
 export function mountGallery(element, host) {
@@ -43,10 +44,11 @@ export function mountGallery(element, host) {
   document.addEventListener("tn-shown", mark);
   element.addEventListener("click", event => {
     const button = event.target.closest("[data-example]");
-    const { example } = button?.dataset ?? {};
     if (!button) return;
+    const { example } = button.dataset;
+    const { checkpoint } = button.parentElement.dataset;
     clicks += 1;
-    host.click({ example: example === "dive" ? example : Number(example), click: clicks });
+    host.click({ example: example === "dive" ? example : Number(example), checkpoint, click: clicks });
   });
 }
 

@@ -25,3 +25,8 @@ export const buildOption = (value, text, disabled = false) => build("option", { 
 export function buildGroup(label, options) {
   return build("optgroup", { label }, options);
 }
+
+const NOT_LOADED = "The code for this could not be loaded: check the connection and reload the page.";
+
+// What an import gives, or a sentence.
+export const loadCode = code => code.catch(() => Promise.reject(new Error(NOT_LOADED)));
