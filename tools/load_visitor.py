@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -92,7 +93,8 @@ class Visitor:
         return [chooser["value"], *(spec for _, spec in chooser["choices"] if spec != chooser["value"])]
 
     def examples(self) -> int:
-        return str(self.page.values[self.page.component("explore-gallery")]).count("data-example=")
+        """Count the examples of the page's checkpoint; that of another one, to dive into, has no number."""
+        return len(re.findall(r'data-example="\d+"', str(self.page.values[self.page.component("explore-gallery")])))
 
     def example(self, number: int) -> None:
         with self._time("choose an example"):

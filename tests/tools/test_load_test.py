@@ -44,7 +44,8 @@ def page(look: Look, attend: Attend, spoil: Callable[[], None]) -> gr.Blocks:
     with gr.Blocks(analytics_enabled=False) as demo:
         spec, shown, added = gr.State("a"), gr.State(), gr.State(0)
         chooser = gr.Dropdown(["a", "b"], value="a", elem_id="explore-chooser")
-        gallery = gr.HTML('<b data-example="0"></b><b data-example="1"></b>', elem_id="explore-gallery")
+        examples = "".join(f'<b data-example="{name}"></b>' for name in (0, 1, "dive"))
+        gallery = gr.HTML(examples, elem_id="explore-gallery")
         upload = gr.UploadButton(elem_id="explore-upload")
         stage = gr.HTML(elem_id="explore-stage")
         channel = gr.HTML(js_on_load="trigger('steer')", elem_id="channel")
