@@ -15,6 +15,7 @@ from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from benchmarks.machine import ROOT
 from benchmarks.pictures import PHOTOGRAPH
+from pages.explore.service import LANDING
 from tnet_core.errors import TNetError
 from tools.local_server import find_free_port
 
@@ -44,7 +45,10 @@ def cold_start(rounds: int) -> dict[str, Any]:
 
 
 def _start(cache: str) -> tuple[float, float]:
-    """Return the seconds until the page is served, and until a picture has been traversed for a visitor."""
+    """Return the seconds until the page is served, and until the checkpoint that opens with it took its first looks.
+
+    Programs that name no checkpoint mean another one, which would be converted after it.
+    """
     port = find_free_port()
     began = time.perf_counter()
     app = subprocess.Popen(
@@ -59,7 +63,7 @@ def _start(cache: str) -> tuple[float, float]:
             time.sleep(0.05)
         served = time.perf_counter() - began
         client = Client(address, verbose=False)
-        client.predict(handle_file(str(PHOTOGRAPH)), api_name="/traverse")
+        client.predict(handle_file(str(PHOTOGRAPH)), checkpoint=LANDING, api_name="/traverse")
         return served, time.perf_counter() - began
     finally:
         app.terminate()

@@ -237,10 +237,15 @@ def test_a_folder_without_splits_is_recorded_by_its_name_or_as_asked(folder: Pat
 def test_what_was_measured_is_shown_even_if_it_cannot_be_written(
     folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    write_trial = Path.write_bytes
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    def fill(path: Path, content: bytes) -> int:
+        """There is room for the trial of the place, and none left after measuring."""
+        if any(content):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_trial(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
     assert run(folder, data / "test", "--policies", "learned", "--limit", 7) == 2
     shown = capsys.readouterr()
     assert "top-1" in shown.out and "No space left on device" in shown.err.splitlines()[-1]
