@@ -255,13 +255,13 @@ def sample(page: Page, **asked: Any) -> list[Any]:
 
 
 def test_a_choice_shows_the_same_picture_and_stays_for_the_next_ones(page: Page, place: Path) -> None:
-    before = page.do("on_upload", str(place / "huge.png"))[0]
+    before = page.do("on_upload", str(place / "huge.png"))[6]
     session, view = sample(page, sampling="native", levels="auto", scene=before.scene)
     told = json.loads(view)
     assert (session.where, session.mode) == (before.where, DEEP)
     assert told["title"] == "huge.png" and told["levels"] == 6
-    assert page.do("on_upload", str(place / "small.png"))[0].mode == AS_TRAINED  # where it makes no difference
-    assert page.do("on_upload", str(place / "wide.png"))[0].mode == DEEP
+    assert page.do("on_upload", str(place / "small.png"))[6].mode == AS_TRAINED  # where it makes no difference
+    assert page.do("on_upload", str(place / "wide.png"))[6].mode == DEEP
     session = page.do("on_checkpoint", "deep")[6]
     assert (session.spec, session.where, session.mode) == ("deep", str(place / "wide.png"), DEEP)
     assert sample(page, sampling="official", levels=None, scene=session.scene)[0].mode == AS_TRAINED
