@@ -16,6 +16,7 @@ from benchmarks import alternatives, busy, cold, curve, engines, families, looks
 from benchmarks.machine import ROOT
 from benchmarks.rounds import describe_spread, in_turn, middle, ratio, spread
 from benchmarks.tables import replace_between, summary, tables
+from pages.explore.service import LANDING
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +73,10 @@ def test_time_grows_with_looks_and_not_with_pixels() -> None:
     assert 1.4 < by_looks["ms"][2] / by_looks["ms"][1] < 2.6  # 21 / 11 looks, thumbnail included
     by_side = looks.growth_by_side(3, (512, 4096))
     assert by_side["pixels"] == 64 and by_side["growth"] < 1.6
+
+
+def test_cold_starts_end_with_the_checkpoint_that_opens_with_the_page() -> None:
+    assert cold.CHECKPOINT == LANDING
 
 
 @pytest.mark.long

@@ -126,7 +126,8 @@ export function mountStage(element, host) {
       }
       if (isNew) build();
     } catch (problem) {
-      if (scene !== state.scene) return;
+      // Gradio builds the page anew after a connection was lost: what this stage lacked, another one does not want.
+      if (scene !== state.scene || !stage.isConnected) return;
       if (problem.kind === "expired") await reopen(linkOf(state, looks));
       else if (pending === looks) giveUp(problem.message);
     }
