@@ -60,11 +60,8 @@ CLONE = {
     "publish": Command("training.publish", "put a checkpoint on the Hugging Face Hub"),
 }
 _NO_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")  # as PyTorch says it
-LAUNCHED = (
-    "RANK",
-    "LOCAL_RANK",
-    "MASTER_ADDR",
-)  # what 'accelerate launch' sets where processes have to find one another
+# What 'accelerate launch' sets where processes have to find one another.
+LAUNCHED = ("RANK", "LOCAL_RANK", "MASTER_ADDR")
 _SUB_COMMAND = "TNET_SUB_COMMAND"  # tells the Python that runs a clone's command which one it is
 
 

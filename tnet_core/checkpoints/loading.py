@@ -61,7 +61,7 @@ def _find_existing(text: str) -> Path | None:
     try:
         path = expand_home(text)
         return path if path.exists() else None
-    except (OSError, RuntimeError):  # too long for a file name; "~somebody" who does not exist
+    except OSError:  # too long for a file name
         return None
 
 

@@ -33,11 +33,8 @@ from training.recipes.reading import recipe_to_mapping
 from training.recipes.recipe import Recipe
 
 _LOG_EVERY = 10  # steps between records
-_RECORDS = (
-    METRICS_FILE,
-    "tensorboard",
-    IMAGES_FILE,
-)  # of a run that was killed while it saved its first state
+# Of a run that was killed while it saved its first state.
+_RECORDS = (METRICS_FILE, "tensorboard", IMAGES_FILE)
 
 
 def train(

@@ -80,17 +80,13 @@ def make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
-    remove_leftovers(out)
 
 
 @contextmanager
 def lock_folder(out: Path) -> Iterator[None]:
     """Make the folder of a run and keep other processes from training in it meanwhile."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(out, os.O_RDONLY)
-    except OSError as error:
-        raise TNetError(f"Cannot write into '{out}': {reason(error)}.") from None
+    make_folder(out)
+    handle = os.open(out, os.O_RDONLY)
     try:
         _lock(handle, out)
         _locks.add(handle)

@@ -85,6 +85,7 @@ def test_a_hundred_megapixels_are_dived_into_down_to_their_pixels(arrive: Open, 
 def test_the_landing_page_offers_the_dive_with_the_checkpoint_that_finds_the_animal(arrive: Open) -> None:
     page = arrive(motion=False)
     tile = page.locator(".tn-elsewhere")
+    assert tile.get_attribute("aria-pressed") is None  # it leads elsewhere and is no choice among the others
     expect(tile).to_contain_text("Find it in 100 megapixels")
     tile.click()
     expect(page.locator(".tn-dive [role=status]")).to_contain_text("The whole picture, 10000 × 10000 px")

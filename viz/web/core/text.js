@@ -1,7 +1,7 @@
 // Numbers and names as the page writes them: the rules of viz/common/text.py.
 
 export const MINUS = "\u2212";
-const MOST_DECIMALS = 4;
+const MAX_DECIMALS = 4;
 
 export function escapeHtml(text) {
   return String(text).replace(
@@ -19,8 +19,8 @@ function withDecimals(size, decimals) {
 export function short(value) {
   if (!Number.isFinite(value)) return "n/a";
   const size = Math.abs(value);
-  if (size < 0.5 * 10 ** -MOST_DECIMALS) return "0";
-  const decimals = Math.min(MOST_DECIMALS, Math.max(0, 1 - Math.floor(Math.log10(size))));
+  if (size < 0.5 * 10 ** -MAX_DECIMALS) return "0";
+  const decimals = Math.min(MAX_DECIMALS, Math.max(0, 1 - Math.floor(Math.log10(size))));
   let text = withDecimals(size, decimals);
   // 9.96 became 10.0
   if (decimals && text.replace(".", "").replace(/^0+/, "").length > 2) text = withDecimals(size, decimals - 1);

@@ -4,7 +4,7 @@ import { calledRow, logitsOf, probabilitiesOf, rowsOf, topClasses } from "../cor
 import { formatCount, formatSigned, percent } from "../core/text.js";
 
 export const CARD = { width: 1200, height: 630 };
-const MOST_ROWS = 6; // of the ledger; the others are one row
+const MAX_ROWS = 6; // of the ledger; the others are one row
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif";
 const COLOURS = { ink: "#1f2937", grey: "#5b6676", for: "#2f66d0", against: "#b8530c", accent: "#dc267f" };
 const LEFT = [30, 30, 560, 540]; // where the picture may be: x, y, and the most it may be wide and high
@@ -20,7 +20,7 @@ export function describeCard(view, address, score = "") {
   const first = probabilitiesOf(scene, logitsOf(scene, []));
   const [before] = topClasses(first, 1);
   const rows = rowsOf(looks).map((row, i) => [calledRow(scene, row), shares.values[i]]);
-  const rest = rows.length > MOST_ROWS + 1 ? rows.splice(MOST_ROWS) : [];
+  const rest = rows.length > MAX_ROWS + 1 ? rows.splice(MAX_ROWS) : [];
   if (rest.length)
     rows.push([formatCount(rest.length, "look more", "looks more"), rest.reduce((sum, [, value]) => sum + value, 0)]);
   return {

@@ -79,7 +79,7 @@ function formatStanding(value, measure, versus) {
 }
 
 const VISIBLE_ROWS = 15; // of the ledger; what is longer scrolls
-const MOST_NAMES = 3; // of rows that contradict their share, beside the one that does most
+const MAX_NAMES = 3; // of rows that contradict their share, beside the one that does most
 
 // Rows whose share has another sign than what they changed, the greatest change first, as far as both are seen in the
 // numbers as they are written.
@@ -106,7 +106,7 @@ function contrarySentence(view, rows, found, full, without) {
   const name = calledRow(scene, rows[worst]);
   const named = name === "context" ? "The context" : name[0].toUpperCase() + name.slice(1);
   const names =
-    others.length > MOST_NAMES
+    others.length > MAX_NAMES
       ? formatCount(others.length, "other row", "other rows")
       : others.map(i => calledRow(scene, rows[i])).join(", ");
   const also = others.length ? ` Likewise, marked ≠: ${names}.` : "";

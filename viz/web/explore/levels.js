@@ -6,7 +6,7 @@ import { build } from "../ui/dom.js";
 import { takeTabStop } from "./controls.js";
 import { computeDimness } from "../ui/picture.js";
 
-const MOST_WRITTEN = 7; // cells per side beyond which numbers do not fit
+const MAX_WRITTEN = 7; // cells per side beyond which numbers do not fit
 
 export function buildLevels(stage, scene) {
   const tree = stage.querySelector(".tn-tree");
@@ -46,7 +46,7 @@ function branch(scene, grid) {
     grid.lift.map((_, index) => buildCell(scene, grid, index)),
   );
   const own = {
-    class: scene.grid <= MOST_WRITTEN ? "tn-grid" : "tn-grid tn-dense",
+    class: scene.grid <= MAX_WRITTEN ? "tn-grid" : "tn-grid tn-dense",
     "data-parent": grid.parent ?? "",
     "data-look": grid.parent,
   };

@@ -3,7 +3,7 @@
 import { calledRow, gridOf, logitsOf, probabilitiesOf, rowsOf, topClasses } from "../core/scene.js";
 import { formatCount, formatFixed, formatSigned, formatSignedFixed, percent, short, times } from "../core/text.js";
 
-const MOST_ROWS = 6; // of a formula; the others are one row
+const MAX_ROWS = 6; // of a formula; the others are one row
 
 const term = (text, value = null) => ({ text, value });
 
@@ -15,8 +15,8 @@ function answerOf(scene, looks) {
 
 // `list` as rows of a formula: the first few by themselves, the rest summed up in one.
 function firstRows(list, write, writeRest) {
-  if (list.length <= MOST_ROWS + 1) return list.map(write);
-  return [...list.slice(0, MOST_ROWS).map(write), writeRest(list.slice(MOST_ROWS))];
+  if (list.length <= MAX_ROWS + 1) return list.map(write);
+  return [...list.slice(0, MAX_ROWS).map(write), writeRest(list.slice(MAX_ROWS))];
 }
 
 function thumbnailStep({ scene }) {

@@ -37,7 +37,7 @@ export function mountGallery(element, host) {
   const mark = () => {
     const { shownExample } = document.querySelector("#explore-stage .tn-stage")?.dataset ?? {};
     if (shownExample === undefined) return;
-    for (const button of element.querySelectorAll("[data-example]"))
+    for (const button of element.querySelectorAll(".tn-example"))
       button.ariaPressed = String(button.dataset.example === shownExample);
   };
   host.watch("value", mark);
